@@ -81,7 +81,7 @@ class Layout:
     def describe(self) -> str:
         """The layout on one line, sizes of 1 left out: "tp8 pp16 vpp4 dp64 zero1 mb1"."""
         sizes = [f"{name}{getattr(self, name)}" for name in ("tp", "cp", "pp", "vpp", "ep", "etp", "dp")]
-        parts = [size for size in sizes if not size.lstrip("abcdefghijklmnopqrstuvwxyz") == "1"] or ["dp1"]
+        parts = [size for size in sizes if size.lstrip("abcdefghijklmnopqrstuvwxyz") != "1"] or ["dp1"]
         parts.append(self.sharding if self.sharding != "hsdp" else f"hsdp{self.shard_group}")
         parts.append(f"mb{self.micro_batch}")
         if self.recompute != "none":
