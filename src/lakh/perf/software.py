@@ -1,0 +1,55 @@
+"""What does the training framework add? Overlap, fusion, host overhead: real dimensions of the result.
+
+The same layout on the same hardware has been published at half and at full speed with software alone, so a
+framework generation is an input of every prediction, as visible as the accelerator.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lakh.perf.inputs import Array, Columns
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SoftwareInput(Columns):
+    """One framework generation as numbers that broadcast. Overlaps are the share of a transfer that can hide."""
+
+    flash_attention: Array
+    """1 where attention is one fused kernel, 0 where scores go through memory."""
+    attention_dropout: Array
+    """1 where attention and residual dropout are on (GPT recipes before 2023)."""
+    elementwise_factor: Array
+    """Memory traffic of norms, activations and residuals against perfectly fused passes (1 or more)."""
+    cast_factor: Array
+    """Traffic of fp8 and fp4 quantisation against perfectly fused casts."""
+    dispatch_factor: Array
+    """Traffic of MoE permutation, padding and un-permutation against one read and one write each way."""
+    tp_overlap: Array
+    cp_overlap: Array
+    pp_overlap: Array
+    dp_overlap: Array
+    ep_overlap: Array
+    overlap_contention: Array
+    """Share of a hidden transfer's time by which it slows the kernels it hides behind."""
+    dense_layer_host_s: Array
+    """Host time to launch one dense layer, forward and backward together."""
+    moe_layer_host_s: Array
+    """The same for an MoE layer, synchronisations for token counts included."""
+    step_host_s: Array
+    """Host time once per step: data, gradient norm, logging."""
+    gradient_bytes: Array
+    """Bytes per element in which gradients are accumulated and reduced."""
+    gather_bytes: Array
+    """Bytes per element in which weights are gathered."""
+    optimizer_bytes: Array
+    """Optimizer state per weight: master copy and two moments (12 in fp32)."""
+    dispatch_dedup: Array
+    """1 where a token crosses to a scale-up domain once for all its experts there (DeepEP-like), 0 for plain
+    all-to-all."""
+    token_imbalance: Array
+    """Tokens of the busiest expert rank over the mean (1 with forced balance)."""
+    launch_blocking: Array
+    """1 where every kernel is waited for (CUDA_LAUNCH_BLOCKING=1)."""
+    fused_loss: Array
+    """1 where the vocabulary loss does not keep wide logits in memory."""
