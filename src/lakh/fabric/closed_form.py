@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from lakh.columns import Array, Columns
 
 FULL_MESH, SWITCHED, RING, PCIE, TORUS, NONE = range(6)
 SCALE_UP_KINDS: tuple[str, ...] = ("full-mesh", "switched", "ring", "pcie", "torus", "none")
@@ -33,7 +32,7 @@ class Group:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class NetworkInput:
+class NetworkInput(Columns):
     """The network as numbers that broadcast; efficiencies are fitted or measured, 0 to 1."""
 
     scale_up_kind: Array

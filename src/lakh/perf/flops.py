@@ -11,7 +11,8 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from lakh.perf.inputs import Array, ModelInput
+from lakh.columns import Array
+from lakh.perf.inputs import ModelInput
 
 MfuConvention = Literal["causal", "full-attention", "hfu", "6n"]
 """causal: 6 x active matmul weights + causal attention (half of the score matrix) + output layer, no recompute;

@@ -7,18 +7,15 @@ software. One kernel serves both, and the scalar prediction is a column of lengt
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any, Self, cast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lakh.catalog.model import Model
+from lakh.columns import Array, Columns
 from lakh.spec.layout import PRECISIONS, RECOMPUTES, SCHEDULES, SHARDINGS, Layout
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 SHARDING_CODE: Mapping[str, int] = {name: code for code, name in enumerate(SHARDINGS)}
 RECOMPUTE_CODE: Mapping[str, int] = {name: code for code, name in enumerate(RECOMPUTES)}
@@ -31,25 +28,6 @@ _CODES: Mapping[str, Mapping[str, int]] = {
     "schedule": SCHEDULE_CODE,
     "precision": PRECISION_CODE,
 }
-
-
-class Columns:
-    """A frozen dataclass whose fields are arrays of one length (or scalars that broadcast)."""
-
-    @classmethod
-    def stack(cls, parts: Iterable[Self]) -> Self:
-        """Join scalar parts into columns, one row per part."""
-        rows = list(parts)
-        names = [field.name for field in fields(cast(Any, cls))]
-        return cls(**{name: np.array([float(getattr(row, name)) for row in rows]) for name in names})
-
-    def take(self, index: NDArray[Any]) -> Self:
-        """The rows at `index` (positions or a mask); scalars stay scalars."""
-        chosen = {}
-        for field in fields(cast(Any, self)):
-            value = np.asarray(getattr(self, field.name))
-            chosen[field.name] = value if value.ndim == 0 else value[index]
-        return cast(Self, replace(cast(Any, self), **chosen))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -6,16 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lakh.perf.inputs import (
-    PRECISION_CODE,
-    SCHEDULE_CODE,
-    SHARDING_CODE,
-    Array,
-    Mask,
-    ModelInput,
-    PlanInput,
-    WorkloadInput,
-)
+from lakh.columns import Array, Mask
+from lakh.perf.inputs import PRECISION_CODE, SCHEDULE_CODE, SHARDING_CODE, ModelInput, PlanInput, WorkloadInput
 from lakh.perf.parameters import RankParameters
 from lakh.perf.software import SoftwareInput
 from lakh.perf.system import DeviceInput

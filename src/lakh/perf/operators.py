@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lakh.columns import Array
 from lakh.fabric.closed_form import CollectiveModel, Group
 from lakh.perf.flops import mean_keys
-from lakh.perf.inputs import PRECISION_CODE, Array, ModelInput, PlanInput, WorkloadInput
+from lakh.perf.inputs import PRECISION_CODE, ModelInput, PlanInput, WorkloadInput
 from lakh.perf.software import SoftwareInput
 from lakh.perf.system import DeviceInput
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lakh.columns import Array
 from lakh.perf.flops import attention_parameter_count
-from lakh.perf.inputs import Array, ModelInput, PlanInput
+from lakh.perf.inputs import ModelInput, PlanInput
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lakh.perf.inputs import Array, Columns
+from lakh.columns import Array, Columns
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

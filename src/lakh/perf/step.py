@@ -6,9 +6,10 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from lakh.columns import Array, Mask
 from lakh.fabric.closed_form import ClosedForm, CollectiveModel, Group
 from lakh.perf.flops import model_flop_per_token
-from lakh.perf.inputs import SCHEDULE_CODE, SHARDING_CODE, Array, Mask, ModelInput, PlanInput, WorkloadInput
+from lakh.perf.inputs import SCHEDULE_CODE, SHARDING_CODE, ModelInput, PlanInput, WorkloadInput
 from lakh.perf.memory import MemoryTable, memory_table
 from lakh.perf.operators import LayerTime, LayerTimes, layer_times
 from lakh.perf.parameters import RankParameters, rank_parameters

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lakh.columns import Array, Columns
 from lakh.fabric.closed_form import NetworkInput
-from lakh.perf.inputs import PRECISION_CODE, Array, Columns
+from lakh.perf.inputs import PRECISION_CODE
 
 _FP8 = tuple(PRECISION_CODE[name] for name in ("fp8", "fp8-cs", "fp8-rowwise", "mxfp8"))
 

@@ -1,0 +1,94 @@
+"""How are many measured runs predicted at once? One kernel call over all rows, each with its own model and machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from lakh.catalog.calibration import Values
+from lakh.columns import Array
+from lakh.fabric.closed_form import NetworkInput
+from lakh.perf.inputs import RECOMPUTE_CODE, ModelInput, PlanInput, WorkloadInput
+from lakh.perf.machine import device_input, network_input, software_input
+from lakh.perf.memory import MemoryTable
+from lakh.perf.software import SoftwareInput
+from lakh.perf.step import StepTable, evaluate
+from lakh.perf.system import DeviceInput, SystemInput
+from lakh.validation.measurements import Case
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Batch:
+    """Cases as columns; only families and generations are left to fill in."""
+
+    cases: tuple[Case, ...]
+    models: ModelInput
+    plans: PlanInput
+    workloads: WorkloadInput
+    families: tuple[str, ...]
+    devices: DeviceInput
+    networks: NetworkInput
+    software: SoftwareInput
+
+
+def batch_of(
+    cases: Sequence[Case],
+    families: Mapping[str, Values],
+    family_of: Mapping[str, str],
+    generations: Mapping[str, Values],
+) -> Batch:
+    """Columns for `cases` under given parameters."""
+    names = [family_of.get(case.accelerator.name, "generic") for case in cases]
+    models = ModelInput.stack(ModelInput.of(case.model, mtp_layer_count=case.mtp_layer_count) for case in cases)
+    plans = PlanInput.of([case.layout for case in cases])
+    workloads = WorkloadInput.stack(
+        WorkloadInput.of(sequence_length=case.sequence_length, global_batch_sequences=case.global_batch_sequences)
+        for case in cases
+    )
+    devices = DeviceInput.stack(
+        device_input(case.accelerator, families[name]) for case, name in zip(cases, names, strict=True)
+    )
+    networks = NetworkInput.stack(
+        network_input(case.accelerator, case.node, families[name], scale_out_bytes_per_s=case.scale_out_bytes_per_s)
+        for case, name in zip(cases, names, strict=True)
+    )
+    software = SoftwareInput.stack(software_input(generations[case.generation], case.switches) for case in cases)
+    return Batch(
+        cases=tuple(cases),
+        models=models,
+        plans=plans,
+        workloads=workloads,
+        families=tuple(names),
+        devices=devices,
+        networks=networks,
+        software=software,
+    )
+
+
+def evaluate_batch(batch: Batch) -> StepTable:
+    """All rows in one kernel call."""
+    system = SystemInput(device=batch.devices, network=batch.networks)
+    return evaluate(batch.models, system, batch.software, batch.plans, batch.workloads)
+
+
+def with_stated_recompute(batch: Batch) -> Batch:
+    """Rows that do not state recomputation get the least that fits in memory: none, else selective, else full."""
+    unstated = np.array([not case.recompute_stated for case in batch.cases])
+    if not unstated.any():
+        return batch
+    chosen = np.array(batch.plans.recompute, dtype=np.float64)
+    open_rows = unstated.copy()
+    for name in ("none", "selective", "full"):
+        trial = np.where(open_rows, float(RECOMPUTE_CODE[name]), chosen)
+        memory: MemoryTable = evaluate_batch(replace(batch, plans=replace(batch.plans, recompute=trial))).memory
+        chosen = np.where(open_rows, trial, chosen)
+        open_rows = open_rows & ~memory.fits
+    plans: PlanInput = replace(batch.plans, recompute=chosen)
+    return replace(batch, plans=plans)
+
+
+def relative_errors(predicted: Array, measured: Array) -> Array:
+    """Predicted over measured, minus one."""
+    return predicted / measured - 1.0

@@ -1,0 +1,153 @@
+"""What do we believe before fitting? The starting value of every parameter, how far it may move, and why.
+
+A fit with these pulls each parameter to its prior unless the measurements say otherwise, so a parameter that no
+row can tell stays where the judgement below put it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+FAMILY_OF: Mapping[str, str] = {
+    "V100-32GB": "generic",
+    "A100-40GB-SXM": "A100",
+    "A100-80GB-SXM": "A100",
+    "A100-80GB-PCIe": "A100",
+    "A100-40GB-PCIe": "A100",
+    "A800-80GB-SXM": "A100",
+    "H100-80GB-SXM": "H100",
+    "H100-96GB-SXM-500W": "H100-500W",
+    "H200-141GB-SXM": "H100",
+    "H800-80GB-SXM": "H100",
+    "GH200-141GB": "H100",
+    "B200-180GB-SXM": "Blackwell",
+    "B300-270GB-SXM": "Blackwell",
+    "GB200-NVL72": "Blackwell",
+    "GB300-NVL72": "Blackwell",
+    "MI350X": "CDNA",
+    "MI300X": "CDNA",
+    "MI325X": "CDNA",
+    "MI355X": "CDNA",
+    "TPUv4": "TPU",
+    "TPUv5e": "TPU",
+    "TPUv5p": "TPU",
+    "TPUv6e": "TPU",
+    "Gaudi2": "Gaudi",
+    "Trainium1": "Trainium",
+    "MTT-S5000": "S5000",
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Prior:
+    """A parameter's starting value and how far the fit may move it."""
+
+    value: float
+    spread: float
+    """Prior standard deviation, in log units for positive numbers and in logit units for fractions; 0 = fixed."""
+    fraction: bool = False
+
+
+def _f(value: float, spread: float = 0.35) -> Prior:
+    return Prior(value=value, spread=spread, fraction=True)
+
+
+def _p(value: float, spread: float = 0.4) -> Prior:
+    return Prior(value=value, spread=spread)
+
+
+DEVICE_PRIOR: Mapping[str, Prior] = {
+    "wide_gemm_efficiency": _f(0.78, 0.5),
+    "fp8_gemm_efficiency": _f(0.70, 0.5),
+    "fp4_gemm_efficiency": _f(0.60, 0.5),
+    "gemm_half_size": _p(120.0, 0.5),
+    "attention_efficiency": _f(0.55, 0.5),
+    "memory_efficiency": _f(0.85, 0.0),
+    "kernel_gap_s": _p(1.5e-6, 0.0),
+    "scale_up_efficiency": _f(0.75, 0.3),
+    "scale_out_efficiency": _f(0.80, 0.4),
+    "all_to_all_efficiency": _f(0.80, 0.3),
+    "scale_up_latency_s": _p(8e-6, 0.0),
+    "scale_out_latency_s": _p(15e-6, 0.0),
+    "jitter_sigma": _p(0.004, 0.5),
+    "host_speed": _p(1.0, 0.0),
+}
+
+DEVICE_OVERRIDES: Mapping[str, Mapping[str, Prior]] = {
+    # An 8-card S5000 node measured by an independent benchmark (shared facts, section 1.3): GEMM 384.7 of 500.7 at
+    # 4096^3, 296.5 at 2048^3 and 899.4 of 1001 (fp8) at 16384^3 give peak share and half size; attention 372.6;
+    # triad 1,422 of 1,600 GB/s; 8-card all-reduce 234 of 392 GB/s, all-to-all 155.7. No training row exists.
+    "S5000": {
+        "wide_gemm_efficiency": _f(0.90, 0.0),
+        "fp8_gemm_efficiency": _f(0.92, 0.0),
+        "fp4_gemm_efficiency": _f(0.92, 0.0),
+        "gemm_half_size": _p(300.0, 0.0),
+        "attention_efficiency": _f(0.72, 0.0),
+        "memory_efficiency": _f(0.86, 0.0),
+        "scale_up_efficiency": _f(0.60, 0.0),
+        "scale_out_efficiency": _f(0.70, 0.0),
+        "all_to_all_efficiency": _f(0.70, 0.0),
+    },
+}
+
+GENERATIONS: tuple[str, ...] = (
+    "megatron-2021",
+    "megatron-2022",
+    "megatron-2023",
+    "megatron-2024",
+    "megatron-2025",
+    "megatron-2026",
+    "megatron-2026h2",
+    "fsdp-2023",
+    "fsdp-2025",
+    "jax",
+)
+
+_SOFTWARE_BASE: Mapping[str, Prior] = {
+    "flash_attention": _f(1.0, 0.0),
+    "attention_dropout": _f(0.0, 0.0),
+    "elementwise_factor": _p(1.2, 0.3),
+    "cast_factor": _p(1.2, 0.3),
+    "dispatch_factor": _p(1.5, 0.4),
+    "tp_overlap": _f(0.5, 0.8),
+    "cp_overlap": _f(0.7, 0.0),
+    "pp_overlap": _f(0.7, 0.0),
+    "dp_overlap": _f(0.85, 0.6),
+    "ep_overlap": _f(0.1, 0.6),
+    "overlap_contention": _f(0.2, 0.0),
+    "dense_layer_host_s": _p(1.0e-3, 0.4),
+    "moe_layer_host_s": _p(4.0e-3, 0.5),
+    "step_host_s": _p(0.02, 0.5),
+    "gradient_bytes": _p(4.0, 0.0),
+    "gather_bytes": _p(2.0, 0.0),
+    "optimizer_bytes": _p(12.0, 0.0),
+    "dispatch_dedup": _f(0.0, 0.0),
+    "token_imbalance": _p(1.0, 0.0),
+    "launch_blocking": _f(0.0, 0.0),
+    "fused_loss": _f(0.0, 0.0),
+}
+
+_OFF = _f(0.0, 0.0)
+_ON = _f(1.0, 0.0)
+_UNFUSED = {"flash_attention": _OFF, "tp_overlap": _OFF, "dp_overlap": _OFF, "pp_overlap": _OFF, "ep_overlap": _OFF}
+
+SOFTWARE_OVERRIDES: Mapping[str, Mapping[str, Prior]] = {
+    "megatron-2021": _UNFUSED | {"attention_dropout": _ON, "elementwise_factor": _p(1.6, 0.3)},
+    "megatron-2022": _UNFUSED | {"attention_dropout": _ON, "elementwise_factor": _p(1.4, 0.3)},
+    "megatron-2026": {"moe_layer_host_s": _p(2.5e-3, 0.5), "dispatch_dedup": _ON, "fused_loss": _ON},
+    "megatron-2026h2": {"moe_layer_host_s": _p(1.0e-3, 0.6), "dispatch_dedup": _ON, "fused_loss": _ON},
+    "fsdp-2023": {"elementwise_factor": _p(2.0, 0.4), "dense_layer_host_s": _p(1.5e-3, 0.4)},
+    "fsdp-2025": {"elementwise_factor": _p(1.5, 0.4), "gradient_bytes": _p(4.0, 0.0)},
+    "jax": {"dense_layer_host_s": _p(1e-5, 0.0), "moe_layer_host_s": _p(1e-5, 0.0), "step_host_s": _p(5e-3, 0.3)},
+}
+
+
+def family_priors(family: str) -> dict[str, Prior]:
+    """Priors of one accelerator family."""
+    return {**DEVICE_PRIOR, **DEVICE_OVERRIDES.get(family, {})}
+
+
+def generation_priors(generation: str) -> dict[str, Prior]:
+    """Priors of one framework generation."""
+    return {**_SOFTWARE_BASE, **SOFTWARE_OVERRIDES.get(generation, {})}
