@@ -43,19 +43,30 @@ class NetworkInput(Columns):
     scale_out_bytes_per_s: Array
     """Network interface share of one accelerator, one direction."""
     scale_up_efficiency: Array
-    """Protocol efficiency of large messages inside the domain."""
+    """What an all-gather or a reduce-scatter reaches of the links inside the domain, very large messages."""
+    all_reduce_efficiency: Array
+    """The same for a ring all-reduce, wire bytes counted as 2 (n - 1)/n of the message."""
+    in_network_efficiency: Array
+    """The same for an all-reduce in the scale-up switch; 0 where the switch cannot reduce."""
+    in_network_ranks: Array
+    """Smallest group for which the library reduces in the switch."""
     scale_out_efficiency: Array
     all_to_all_efficiency: Array
-    """What an all-to-all reaches of what a ring reaches, both levels."""
+    """What an all-to-all reaches of the links, both levels."""
+    launch_s: Array
+    """Fixed cost of one collective."""
     scale_up_latency_s: Array
-    """One hop inside the domain, software included."""
+    """One step of a pipelined transfer inside the domain."""
     scale_out_latency_s: Array
+    """One step between domains."""
+    copy_bytes_per_s: Array
+    """Rate at which a rank copies its own share."""
+    rail_count: Array
+    """Rings that a library runs through one domain at most: interfaces that one collective can use."""
     block_size: Array
     """Accelerators under one leaf tier: traffic inside it sees no oversubscription."""
     oversubscription: Array
     """Downlink over uplink capacity above the block, 1 or more."""
-    in_network_reduction: Array
-    """1 where the scale-up switch reduces (an all-reduce then sends each byte once), else 0."""
     site_size: Array
     """Accelerators on one site; infinite where there is one site."""
     long_haul_bytes_per_s: Array
@@ -115,7 +126,7 @@ class ClosedForm:
         return _Split(inner, np.maximum(group.size / inner, 1.0))
 
     def _inner_bytes_per_s(self, ranks: Array) -> Array:
-        """What one rank can send to the other `ranks - 1` of its domain at once.
+        """What one rank can send to the other `ranks - 1` of its domain at once, before protocol efficiency.
 
         A switch or a torus gives a pair all of the accelerator's links. A full mesh has one link bundle per pair,
         so a group of k out of D uses (k - 1)/(D - 1) of them: 2 of 8 cards get a seventh. On a ring two of the
@@ -125,14 +136,14 @@ class ClosedForm:
         pairs = np.maximum(net.scale_up_domain_size - 1.0, 1.0)
         mesh_share = np.where(net.scale_up_kind == FULL_MESH, np.minimum((ranks - 1.0) / pairs, 1.0), 1.0)
         share = np.where(net.scale_up_kind == PCIE, 0.5, mesh_share)
-        rate = net.scale_up_bytes_per_s * share * net.scale_up_efficiency
+        rate = net.scale_up_bytes_per_s * share
         return np.where(rate > 0.0, rate, np.inf)
 
-    def _outer_bytes_per_s(self, group: Group, inner: Array) -> Array:
+    def _outer_bytes_per_s(self, group: Group) -> Array:
         """What one rank can send out of its domain, given oversubscription and site crossings.
 
-        The `inner` ranks of a domain each own an interface; a group smaller than the block stays below the leaf
-        tier; above it only 1/oversubscription of the rate leads up. Across sites the long-haul share binds.
+        The ranks of a domain each own an interface; a group smaller than the block stays below the leaf tier;
+        above it only 1/oversubscription of the rate leads up. Across sites the long-haul share binds.
         """
         net = self._net
         span = group.size * group.stride
@@ -142,44 +153,67 @@ class ClosedForm:
         rate = np.where(span > net.site_size, np.minimum(rate, net.long_haul_bytes_per_s), rate)
         return np.where(rate > 0.0, rate, 1.0)
 
-    def _one_way_s(self, total_bytes: Array, group: Group) -> Array:
-        """An all-gather or, run backwards, a reduce-scatter: each rank must receive (n - 1)/n of the total.
+    def _phases_s(self, message_bytes: Array, group: Group, efficiency: Array, phases: float) -> Array:
+        """`phases` passes of a ring: each rank must receive (n - 1)/n of the message in each.
 
-        Bandwidth: rings through all ranks, one per interface of a domain; a domain's traffic to the next domain is
-        shared by its `inner` interfaces, so the ring runs at min(inner rate, inner * interface rate) [1].
-        Latency: hops inside a domain are direct on a mesh or switch; between domains the library takes a ring when
-        the message is large and log2 steps when it is small.
+        Inside a domain a transfer is cut into its best number of chunks: with y the time at full rate and l the
+        latency of all its hops it takes (sqrt(y) + sqrt(l))^2 [1]; each rank also copies its own share. Between
+        domains, rings run through all ranks, one per interface, so a domain of k ranks sends at min(inner rate,
+        k * interface rate), and every domain adds a step (measured: latency grows linearly with ranks).
 
         [1] R. Thakur, R. Rabenseifner, W. Gropp, "Optimization of collective communication operations in MPICH",
             Int. J. High Perform. Comput. Appl. 19(1), 2005, sections 4.1 and 4.4.
         """
-        split = self._split(group)
-        wire = total_bytes * (group.size - 1.0) / group.size
-        inner_rate = np.where(split.inner > 1.0, self._inner_bytes_per_s(split.inner), np.inf)
-        outer_rate = np.where(split.outer > 1.0, split.inner * self._outer_bytes_per_s(group, split.inner), np.inf)
-        seconds = wire / np.minimum(inner_rate, outer_rate)
-        return seconds + self._latency_s(group, split)
-
-    def _latency_s(self, group: Group, split: _Split) -> Array:
         net = self._net
-        ring_inner = (net.scale_up_kind == RING) | (net.scale_up_kind == PCIE)
-        inner_hops = np.where(ring_inner, split.inner - 1.0, np.ceil(np.log2(split.inner)))
-        across = np.where(group.size * group.stride > net.site_size, net.long_haul_latency_s, 0.0)
-        outer_hops = np.ceil(np.log2(split.outer))
-        return inner_hops * net.scale_up_latency_s + outer_hops * net.scale_out_latency_s + across
+        split = self._split(group)
+        wire = phases * message_bytes * (group.size - 1.0) / group.size
+        inner_rate = np.where(split.inner > 1.0, self._inner_bytes_per_s(split.inner) * efficiency, np.inf)
+        rails = np.minimum(split.inner, net.rail_count)
+        outer_rate = np.where(split.outer > 1.0, rails * self._outer_bytes_per_s(group), np.inf)
+        seconds = wire / np.minimum(inner_rate, outer_rate)
+        hops = phases * self._inner_hops(split)
+        pipelined = np.square(np.sqrt(seconds) + np.sqrt(hops * net.scale_up_latency_s))
+        copy_s = phases * message_bytes / group.size / net.copy_bytes_per_s
+        steps_s = phases * (split.outer - 1.0) * net.scale_out_latency_s
+        total: Array = net.launch_s + pipelined + copy_s + steps_s + phases * self._across_s(group)
+        return total
+
+    def _inner_hops(self, split: _Split) -> Array:
+        ring = (self._net.scale_up_kind == RING) | (self._net.scale_up_kind == PCIE)
+        return np.where(ring, split.inner - 1.0, np.ceil(np.log2(split.inner)))
+
+    def _across_s(self, group: Group) -> Array:
+        """Latency of the long haul for groups that span sites."""
+        return np.where(group.size * group.stride > self._net.site_size, self._net.long_haul_latency_s, 0.0)
 
     def all_gather_s(self, total_bytes: Array, group: Group) -> Array:
-        return np.where(group.size > 1.0, self._one_way_s(total_bytes, group), 0.0)
+        seconds = self._phases_s(total_bytes, group, self._net.scale_up_efficiency, 1.0)
+        return np.where(group.size > 1.0, seconds, 0.0)
 
     def reduce_scatter_s(self, total_bytes: Array, group: Group) -> Array:
         return self.all_gather_s(total_bytes, group)
 
     def all_reduce_s(self, message_bytes: Array, group: Group) -> Array:
-        """A reduce-scatter and an all-gather; half the traffic where the scale-up switch reduces in the network."""
-        two_phases = 2.0 * self._one_way_s(message_bytes, group)
-        inside = (self._split(group).outer <= 1.0) & (self._net.in_network_reduction > 0.0)
-        reduced = self._one_way_s(message_bytes * group.size / np.maximum(group.size - 1.0, 1.0), group)
-        return np.where(group.size > 1.0, np.where(inside, np.minimum(reduced, two_phases), two_phases), 0.0)
+        """A reduce-scatter and an all-gather over the ring; in the switch, where that is possible and faster.
+
+        A reducing switch pulls 1/n of the message from every rank and broadcasts the sum: (1 + 1/n) m per rank.
+        Between domains a small message takes a tree: 2 log2 steps instead of 2 (n - 1).
+        """
+        net = self._net
+        split = self._split(group)
+        ring = self._phases_s(message_bytes, group, net.all_reduce_efficiency, 2.0)
+        linear_s = 2.0 * (split.outer - 1.0) * net.scale_out_latency_s
+        tree_steps_s = 4.0 * np.ceil(np.log2(split.outer)) * net.scale_out_latency_s
+        # A tree sends the message up and down once: 2 m on the wire of an inner node instead of 2 (n - 1)/n m.
+        tree = ring - linear_s + tree_steps_s + ring * 0.1
+        switched = (split.outer <= 1.0) & (net.in_network_efficiency > 0.0) & (group.size >= net.in_network_ranks)
+        rate = self._inner_bytes_per_s(split.inner) * np.where(
+            net.in_network_efficiency > 0, net.in_network_efficiency, 1.0
+        )
+        in_network = net.launch_s + message_bytes * (1.0 + 1.0 / group.size) / rate + 4.0 * net.scale_up_latency_s
+        best = np.minimum(ring, tree)
+        best = np.where(switched, np.minimum(best, in_network), best)
+        return np.where(group.size > 1.0, best, 0.0)
 
     def all_to_all_s(self, message_bytes: Array, group: Group) -> Array:
         """Each rank keeps 1/n, sends (inner - 1)/n inside its domain and the rest through its own interface.
@@ -191,14 +225,18 @@ class ClosedForm:
         inner_bytes = message_bytes * (split.inner - 1.0) / group.size
         outer_bytes = message_bytes * (group.size - split.inner) / group.size
         inner_s = inner_bytes / (self._inner_bytes_per_s(split.inner) * net.all_to_all_efficiency)
-        outer_s = outer_bytes / (self._outer_bytes_per_s(group, split.inner) * net.all_to_all_efficiency)
-        return np.where(group.size > 1.0, np.maximum(inner_s, outer_s) + self._latency_s(group, split), 0.0)
+        inner_s = np.square(np.sqrt(inner_s) + np.sqrt(self._inner_hops(split) * net.scale_up_latency_s))
+        outer_s = outer_bytes / (self._outer_bytes_per_s(group) * net.all_to_all_efficiency)
+        steps_s = np.ceil(np.log2(split.outer)) * net.scale_out_latency_s + self._across_s(group)
+        copy_s = message_bytes / group.size / net.copy_bytes_per_s
+        seconds = net.launch_s + np.maximum(inner_s, outer_s) + copy_s + steps_s
+        return np.where(group.size > 1.0, seconds, 0.0)
 
     def send_s(self, message_bytes: Array, stride: Array) -> Array:
         net = self._net
         inside = stride < net.scale_up_domain_size
         pair = Group(size=np.asarray(2.0), stride=stride)
-        inner_s = message_bytes / self._inner_bytes_per_s(np.asarray(2.0)) + net.scale_up_latency_s
-        outer_s = message_bytes / self._outer_bytes_per_s(pair, np.asarray(1.0)) + net.scale_out_latency_s
-        across = np.where(2.0 * stride > net.site_size, net.long_haul_latency_s, 0.0)
-        return np.where(inside, inner_s, outer_s + across)
+        inner_rate = self._inner_bytes_per_s(np.asarray(2.0)) * net.scale_up_efficiency
+        inner_s = message_bytes / inner_rate + net.scale_up_latency_s
+        outer_s = message_bytes / self._outer_bytes_per_s(pair) + net.scale_out_latency_s
+        return net.launch_s + np.where(inside, inner_s, outer_s + self._across_s(pair))

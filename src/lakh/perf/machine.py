@@ -66,7 +66,6 @@ def network_input(
     site_size: float = _UNSHARED,
     long_haul_bytes_per_s: float = _UNSHARED,
     long_haul_latency_s: float = 0.0,
-    in_network_reduction: bool = False,
 ) -> NetworkInput:
     """The network as kernel numbers.
 
@@ -87,13 +86,18 @@ def network_input(
         scale_up_bytes_per_s=_column(links),
         scale_out_bytes_per_s=_column(outside if outside > 0.0 else links),
         scale_up_efficiency=_column(values["scale_up_efficiency"]),
+        all_reduce_efficiency=_column(values["all_reduce_efficiency"]),
+        in_network_efficiency=_column(values["in_network_efficiency"] if kind == "switched" else 0.0),
+        in_network_ranks=_column(values["in_network_ranks"]),
         scale_out_efficiency=_column(values["scale_out_efficiency"]),
         all_to_all_efficiency=_column(values["all_to_all_efficiency"]),
+        launch_s=_column(values["launch_s"]),
         scale_up_latency_s=_column(values["scale_up_latency_s"]),
         scale_out_latency_s=_column(values["scale_out_latency_s"]),
+        copy_bytes_per_s=_column(values["copy_bytes_per_s"]),
+        rail_count=_column(values["rail_count"]),
         block_size=_column(block_size),
         oversubscription=_column(oversubscription),
-        in_network_reduction=_column(float(in_network_reduction)),
         site_size=_column(site_size),
         long_haul_bytes_per_s=_column(long_haul_bytes_per_s),
         long_haul_latency_s=_column(long_haul_latency_s),

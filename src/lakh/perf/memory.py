@@ -97,7 +97,8 @@ def memory_table(
         return dense_share + np.where(ranks_on, experts / np.minimum(shard, expert_ranks), experts)
 
     fp8 = (p.precision >= PRECISION_CODE["fp8"]) & (p.precision <= PRECISION_CODE["int8"])
-    weight_bytes = wide + np.where(fp8, 1.0, 0.0)
+    # fp8 runs keep the row-wise and the column-wise copy of a weight, one byte each, in place of a wide one.
+    weight_bytes = wide
     full = p.recompute == 2.0
     selective = p.recompute == 1.0
 

@@ -19,6 +19,8 @@ class SoftwareInput(Columns):
     """1 where attention is one fused kernel, 0 where scores go through memory."""
     attention_dropout: Array
     """1 where attention and residual dropout are on (GPT recipes before 2023)."""
+    attention_factor: Array
+    """Speed of the fused attention kernel against the best one known for the accelerator (1)."""
     elementwise_factor: Array
     """Memory traffic of norms, activations and residuals against perfectly fused passes (1 or more)."""
     cast_factor: Array

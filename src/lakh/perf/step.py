@@ -120,7 +120,11 @@ def evaluate(
     dense_layers = m.layer_count + m.mtp_layer_count - moe_layers
     per_stage = (dense_layers / p.pp, moe_layers / p.pp)
 
-    host = (_host_wait_s(layers.dense, q.dense_layer_host_s, q, p), _host_wait_s(layers.moe, q.moe_layer_host_s, q, p))
+    speed = s.device.host_speed
+    host = (
+        _host_wait_s(layers.dense, q.dense_layer_host_s / speed, q, p),
+        _host_wait_s(layers.moe, q.moe_layer_host_s / speed, q, p),
+    )
     fsdp = _fully_sharded_s(layers, net, q, p, r)
 
     def over_layers(dense: Array, moe: Array) -> Array:
@@ -151,7 +155,7 @@ def evaluate(
     exposed["pp"] = count * send_s
     exposed["dp"] = count * sharded_s + dp_s
     communication_s = exposed["tp"] + exposed["cp"] + exposed["ep"] + exposed["pp"] + exposed["dp"]
-    total_host_s = count * host_s + q.step_host_s
+    total_host_s = count * host_s + q.step_host_s / speed
     ranks = p.tp * p.cp * p.pp * p.dp
     busy_s = count * compute_s + communication_s + bubble_s + total_host_s + optimizer_s
     # The largest of n normal deviates lies near sqrt(2 ln n) standard deviations above the mean.

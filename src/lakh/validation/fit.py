@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
 from lakh.columns import Array
-from lakh.perf.software import SoftwareInput
 from lakh.perf.system import DeviceInput
 from lakh.validation.measurements import Case
 from lakh.validation.prediction import Batch, batch_of, evaluate_batch, with_stated_recompute

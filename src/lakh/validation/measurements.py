@@ -263,8 +263,12 @@ def _as_run(model: Model, row: _Row) -> Model:
             changes[name] = value
     if model.latent_attention is None:
         head_size = row.count("head_dim")
-        if "head_count" in changes and head_size is None:
-            head_size = max(model.hidden_size // int(str(changes["head_count"])), 1)
+        square = model.head_count * model.head_size == model.hidden_size
+        if "head_count" in changes and (head_size is None or square):
+            # Heads share the hidden size: another number of heads means another width of each.
+            head_size = max(
+                int(str(changes.get("hidden_size", model.hidden_size))) // int(str(changes["head_count"])), 1
+            )
         if head_size is not None and head_size != model.head_size:
             changes["head_size"] = head_size
         if "head_count" in changes and "kv_head_count" not in changes and model.kv_head_count == model.head_count:
@@ -446,6 +450,9 @@ def generation_of(framework: str, published: str, features: str) -> tuple[str, d
         generation = "megatron-2025"
     else:
         generation = "megatron-2026" if half == 1 else "megatron-2026h2"
+    if year >= 2024 and ("nemo" in name or "bridge" in name or "nvidia" in name):
+        # These recipes reduce gradients in bf16 (grad_reduce_in_fp32 off).
+        switches["gradient_bytes"] = 2.0
     if "no comm overlap" in name or "overlap features disabled" in text:
         switches |= {"tp_overlap": 0.0, "dp_overlap": 0.0, "pp_overlap": 0.0, "cp_overlap": 0.0, "ep_overlap": 0.0}
     if "cuda_launch_blocking" in text:
@@ -456,8 +463,12 @@ def generation_of(framework: str, published: str, features: str) -> tuple[str, d
         switches["tp_overlap"] = 0.0
     if "nccl all-to-all" in text or "all-to-all dispatcher" in text:
         switches["dispatch_dedup"] = 0.0
-    if "deepep" in text or "hybridep" in text:
+    if "deepep" in text or "hybridep" in text or "bridge" in name:
         switches["dispatch_dedup"] = 1.0
+    if "a2a overlap" in text or "all-to-all overlap" in text:
+        switches["ep_overlap"] = 0.8
+    if "cuda graphs" in text:
+        switches |= {"moe_layer_host_s": 2e-3, "dense_layer_host_s": 2e-4}
     return generation, switches
 
 

@@ -73,18 +73,26 @@ def evaluate_batch(batch: Batch) -> StepTable:
     return evaluate(batch.models, system, batch.software, batch.plans, batch.workloads)
 
 
+_FULL_ONLY_BEYOND = 1.25
+"""Recipes that do not say full recomputation do not use it unless even selective is this far from fitting."""
+
+
 def with_stated_recompute(batch: Batch) -> Batch:
-    """Rows that do not state recomputation get the least that fits in memory: none, else selective, else full."""
+    """Rows that do not state recomputation get the least that fits: none, else selective, else (far out) full."""
     unstated = np.array([not case.recompute_stated for case in batch.cases])
     if not unstated.any():
         return batch
-    chosen = np.array(batch.plans.recompute, dtype=np.float64)
-    open_rows = unstated.copy()
-    for name in ("none", "selective", "full"):
-        trial = np.where(open_rows, float(RECOMPUTE_CODE[name]), chosen)
-        memory: MemoryTable = evaluate_batch(replace(batch, plans=replace(batch.plans, recompute=trial))).memory
-        chosen = np.where(open_rows, trial, chosen)
-        open_rows = open_rows & ~memory.fits
+
+    def memory_with(recompute: Array) -> MemoryTable:
+        return evaluate_batch(replace(batch, plans=replace(batch.plans, recompute=recompute))).memory
+
+    stated = np.array(batch.plans.recompute, dtype=np.float64)
+    none, selective, full = (float(RECOMPUTE_CODE[name]) for name in ("none", "selective", "full"))
+    fits = memory_with(np.where(unstated, none, stated)).fits
+    chosen = np.where(unstated & ~fits, selective, np.where(unstated, none, stated))
+    memory = memory_with(chosen)
+    far_out = memory.device_bytes > _FULL_ONLY_BEYOND * memory.capacity_bytes
+    chosen = np.where(unstated & far_out, full, chosen)
     plans: PlanInput = replace(batch.plans, recompute=chosen)
     return replace(batch, plans=plans)
 
