@@ -50,6 +50,9 @@ def alignment_factor(size: Array, cost_per_halving: float) -> Array:
     return factor
 
 
+_NO_MATRIX_UNIT = 4.0
+"""Further cost of a head dimension that is not a multiple of 8: batched products then miss the matrix units."""
+
 _WEIGHT_MISALIGNMENT = 0.05
 _HEAD_MISALIGNMENT = 0.30
 """Cost per halving for weight dimensions and for the head dimension of unfused attention. Judgement, checked on runs
@@ -361,6 +364,7 @@ def _attention(
     half = d.gemm_half_size
     batched_rate = d.wide_flop_per_s * d.wide_gemm_efficiency / (1.0 + half / qk) / (1.0 + half / w.sequence_length)
     unfused_s = per_key * keys_full / batched_rate * alignment_factor(qk, _HEAD_MISALIGNMENT)
+    unfused_s = unfused_s * np.where(np.mod(qk, 8.0) > 0, _NO_MATRIX_UNIT, 1.0)
     flash = q.flash_attention > 0
     attention = Pass(
         forward=np.where(flash, fused_s, unfused_s) + gap,

@@ -120,7 +120,7 @@ def evaluate(
     dense_layers = m.layer_count + m.mtp_layer_count - moe_layers
     per_stage = (dense_layers / p.pp, moe_layers / p.pp)
 
-    speed = s.device.host_speed
+    speed = s.device.host_speed / np.where(m.is_mla > 0, _LATENT_ATTENTION_LAUNCHES, 1.0)
     host = (
         _host_wait_s(layers.dense, q.dense_layer_host_s / speed, q, p),
         _host_wait_s(layers.moe, q.moe_layer_host_s / speed, q, p),
@@ -155,7 +155,7 @@ def evaluate(
     exposed["pp"] = count * send_s
     exposed["dp"] = count * sharded_s + dp_s
     communication_s = exposed["tp"] + exposed["cp"] + exposed["ep"] + exposed["pp"] + exposed["dp"]
-    total_host_s = count * host_s + q.step_host_s / speed
+    total_host_s = count * host_s + q.step_host_s / s.device.host_speed
     ranks = p.tp * p.cp * p.pp * p.dp
     busy_s = count * compute_s + communication_s + bubble_s + total_host_s + optimizer_s
     # The largest of n normal deviates lies near sqrt(2 ln n) standard deviations above the mean.
@@ -193,6 +193,10 @@ def _broadcast(table: MemoryTable, shape: tuple[int, ...]) -> MemoryTable:
     columns = {f.name: np.broadcast_to(np.asarray(getattr(table, f.name), float), shape) for f in fields(table)}
     return MemoryTable(**columns)
 
+
+_LATENT_ATTENTION_LAUNCHES = 1.5
+"""Kernels of a layer with latent attention over those of one with grouped queries: five projections and two more
+norms in place of two projections."""
 
 _HOST_SHARPNESS = 4.0
 """How sharply a layer turns from device-bound to host-bound: launches of many short kernels are late even where the

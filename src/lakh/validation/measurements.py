@@ -467,7 +467,7 @@ def generation_of(framework: str, published: str, features: str) -> tuple[str, d
         switches["dispatch_dedup"] = 1.0
     if "a2a overlap" in text or "all-to-all overlap" in text:
         switches["ep_overlap"] = 0.8
-    if "cuda graphs" in text:
+    if "cuda graphs" in text and "graphs (" not in text:
         switches |= {"moe_layer_host_s": 2e-3, "dense_layer_host_s": 2e-4}
     return generation, switches
 
