@@ -9,14 +9,15 @@ import numpy as np
 from lakh.columns import Array, Mask
 from lakh.perf.inputs import PRECISION_CODE, SCHEDULE_CODE, SHARDING_CODE, ModelInput, PlanInput, WorkloadInput
 from lakh.perf.parameters import RankParameters
-from lakh.perf.software import SoftwareInput
+from lakh.perf.software import SELECTIVE_CHEAP, SELECTIVE_PER_OP, SoftwareInput
 from lakh.perf.system import DeviceInput
 
-FRAGMENTATION = 0.04
-"""Share of the allocated bytes that the allocator holds without being able to use. Judgement from the gap between
-allocated and reserved memory in published runs: 1 to 9 %, where both are stated (simumax-b200 rows)."""
+FRAGMENTATION = 0.06
+"""Share of the allocated bytes that the allocator holds without being able to use, in the mean. The gap between
+allocated and reserved memory in published runs is 1 to 9 % where both are stated (simumax-b200 rows). A run at the
+limit frees what it holds before it fails, so this share is reported but does not decide what fits."""
 
-CONTEXT_BYTES = 1.2 * 2**30
+CONTEXT_BYTES = 1.0 * 2**30
 """Driver context, communication buffers and library workspaces of one process. Judgement: the measurements' README
 puts what the device reports above what the allocator holds at 1 to 3 GB."""
 
@@ -46,8 +47,13 @@ class MemoryTable:
         return self.allocated_bytes * (1.0 + FRAGMENTATION) + CONTEXT_BYTES
 
     @property
+    def required_bytes(self) -> Array:
+        """The least a device must have: allocated bytes and the process's own share."""
+        return self.allocated_bytes + CONTEXT_BYTES
+
+    @property
     def fits(self) -> Mask:
-        return self.device_bytes <= self.capacity_bytes
+        return self.required_bytes <= self.capacity_bytes
 
 
 def micro_batches_in_flight(p: PlanInput, micro_batch_count: Array) -> Array:
@@ -110,11 +116,12 @@ def memory_table(
     kv_width = np.where(m.is_mla > 0, heads * (qk + v), kv_heads * (qk + v))
     latent = (m.q_lora_rank + m.kv_lora_rank) * 2.0 * np.where(m.is_mla > 0, 1.0, 0.0)
     saved = np.where(fp8, 1.0, wide)
-    keep_norms = np.where(selective, 0.0, 1.0)
-    attention = (
-        wide * h / split + keep_norms * saved * h / split + wide * (heads * qk + kv_width) + wide * latent / split
-    )
-    attention = attention + wide * heads * v + 4.0 * heads
+    keep_norms = np.where(selective & (q.selective_kind >= SELECTIVE_CHEAP), 0.0, 1.0)
+    # With latent attention the cheap part includes the up-projections of queries, keys and values.
+    keep_heads = np.where((m.is_mla > 0) & (keep_norms < 1.0), 0.0, 1.0)
+    keep_matmuls = np.where(selective & (q.selective_kind == SELECTIVE_PER_OP), 0.5, 1.0)
+    attention = (wide + keep_norms * saved) * h / split + keep_heads * keep_matmuls * wide * (heads * qk + kv_width)
+    attention = attention + wide * latent / split + wide * heads * v + 4.0 * heads
     scores = heads * np.minimum(
         w.sequence_length, np.where(np.isinf(m.sliding_window), w.sequence_length, m.sliding_window)
     )
@@ -123,10 +130,11 @@ def memory_table(
     masks = q.attention_dropout * 2.0 * h / split
     attention = attention + masks + wide * h / split
     up = m.mlp_matrix_count - 1.0
-    keep_activation = np.where(selective, 0.0, saved)
+    keep_activation = saved * keep_norms
 
     def mlp(width: Array) -> Array:
-        return (up * wide + keep_activation) * width
+        kept_bytes: Array = (up * wide * keep_matmuls + keep_activation) * width
+        return kept_bytes
 
     dense_layer = attention + keep_norms * saved * h / split + mlp(m.ffn_size / tp)
     routed = m.experts_per_token * p.etp / split * q.token_imbalance
@@ -145,13 +153,13 @@ def memory_table(
     first_activations = tokens * (kept * in_flight + working)
     last_in_flight = np.minimum(np.where(p.vpp > 1, p.pp, 1.0), micro_batch_count)
     last_activations = tokens * (kept * last_in_flight + working)
-    logits = tokens * m.vocabulary_size / tp * np.where(q.fused_loss > 0, 4.0, 10.0) * (1.0 + m.mtp_layer_count)
+    logits = tokens * m.vocabulary_size / tp * q.logit_bytes * (1.0 + m.mtp_layer_count)
 
     def table(dense: Array, activations: Array, logits_bytes: Array) -> MemoryTable:
         gathered = 2.0 * wide * np.where(moe_layers > 0, r.moe_layer_shared + r.moe_layer_experts, r.dense_layer)
         return MemoryTable(
             weights_bytes=dual * weight_bytes * over(dense, weight_sharded),
-            gradients_bytes=dual * q.gradient_bytes * over(dense, gradient_sharded),
+            gradients_bytes=dual * (q.gradient_bytes + q.gradient_copy_bytes) * over(dense, gradient_sharded),
             optimizer_bytes=q.optimizer_bytes * over(dense, state_sharded),
             activations_bytes=activations,
             logits_bytes=logits_bytes,

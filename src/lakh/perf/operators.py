@@ -15,7 +15,7 @@ from lakh.columns import Array
 from lakh.fabric.closed_form import CollectiveModel, Group
 from lakh.perf.flops import mean_keys
 from lakh.perf.inputs import PRECISION_CODE, ModelInput, PlanInput, WorkloadInput
-from lakh.perf.software import SoftwareInput
+from lakh.perf.software import SELECTIVE_CHEAP, SELECTIVE_CORE, SELECTIVE_PER_OP, SoftwareInput
 from lakh.perf.system import DeviceInput
 
 WIDE_BYTES = 2.0
@@ -198,12 +198,14 @@ def layer_times(
         has_q_down = np.where(m.q_lora_rank > 0, 1.0, 0.0)
         latent = q_down.times(has_q_down) + q_up + kv_down + kv_up
         is_mla = m.is_mla > 0
+        up_projection_s = np.where(is_mla, q_up.forward + kv_up.forward, 0.0)
         projections = Pass(
             forward=np.where(is_mla, latent.forward, plain.forward),
             backward=np.where(is_mla, latent.backward, plain.backward),
         )
     else:
         projections = plain
+        up_projection_s = np.zeros(())
     projections = projections + gemm(tokens, h, heads * v)
 
     up = m.mlp_matrix_count - 1.0
@@ -255,9 +257,13 @@ def layer_times(
 
     def recomputed(gemm_s: Array, elementwise: Pass, width: Array) -> Array:
         whole = gemm_s + attention.forward + elementwise.forward
-        cheap = tokens * (activation * width + 0.4 * around) * fused
-        core = (1.0 - q.flash_attention) * (attention.forward + score_passes.forward)
-        return full * whole + selective * (cheap + core)
+        passes_s = tokens * (activation * width + 0.4 * around) * fused
+        cheap = np.where(q.selective_kind >= SELECTIVE_CHEAP, passes_s + up_projection_s, 0.0)
+        again = (q.selective_kind == SELECTIVE_CORE) | (q.flash_attention < 1.0)
+        core = np.where(again, attention.forward + score_passes.forward, 0.0)
+        per_op = np.where(q.selective_kind == SELECTIVE_PER_OP, 0.5 * gemm_s, 0.0)
+        again_s: Array = full * whole + selective * (cheap + core + per_op)
+        return again_s
 
     def exposed_tp(gemm_s: Array, blocks: Array | float) -> Array:
         return _hide(block_tp_s * blocks, q.tp_overlap, gemm_s, q.overlap_contention)
@@ -273,8 +279,8 @@ def layer_times(
     )
 
     output = gemm(tokens, m.vocabulary_size / tp, h)
-    # The loss reads and writes the logits a few times, in fp32 unless it is fused.
-    loss_bytes = np.where(q.fused_loss > 0, 12.0, 26.0) * tokens * m.vocabulary_size / tp
+    # What the loss keeps of each logit it has written and read, and the logit itself and its gradient.
+    loss_bytes = (2.0 * q.logit_bytes + 4.0) * tokens * m.vocabulary_size / tp
     output_s = output.total + loss_bytes / bandwidth + reduce_s + 20.0 * gap
     output_s = output_s * (1.0 + m.mtp_layer_count)
     embedding_s = tokens * h * WIDE_BYTES * 6.0 / bandwidth

@@ -10,6 +10,9 @@ from dataclasses import dataclass
 
 from lakh.columns import Array, Columns
 
+SELECTIVE_CORE, SELECTIVE_CHEAP, SELECTIVE_PER_OP = range(3)
+"""Megatron-LM's --recompute-activations; Megatron-Core's norm and activation modules; torchtitan's per-op policy."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SoftwareInput(Columns):
@@ -42,6 +45,8 @@ class SoftwareInput(Columns):
     """Host time once per step: data, gradient norm, logging."""
     gradient_bytes: Array
     """Bytes per element in which gradients are accumulated and reduced."""
+    gradient_copy_bytes: Array
+    """Bytes per weight of further copies of the gradients that stay in memory."""
     gather_bytes: Array
     """Bytes per element in which weights are gathered."""
     optimizer_bytes: Array
@@ -53,5 +58,8 @@ class SoftwareInput(Columns):
     """Tokens of the busiest expert rank over the mean (1 with forced balance)."""
     launch_blocking: Array
     """1 where every kernel is waited for (CUDA_LAUNCH_BLOCKING=1)."""
-    fused_loss: Array
-    """1 where the vocabulary loss does not keep wide logits in memory."""
+    selective_kind: Array
+    """What "selective" recomputes: SELECTIVE_CORE (attention core), SELECTIVE_CHEAP (norms and activations),
+    SELECTIVE_PER_OP (those and every second matmul)."""
+    logit_bytes: Array
+    """Bytes per logit that the loss keeps at its peak: 4 where it is fused, 8 to 14 where copies in fp32 are made."""

@@ -17,6 +17,7 @@ from lakh import catalog
 from lakh.catalog import Accelerator, Model, Node
 from lakh.catalog.model import Experts
 from lakh.errors import Problem, SpecError, UnknownNameError, list_names, nearest_hint
+from lakh.perf.software import SELECTIVE_CORE, SELECTIVE_PER_OP
 from lakh.spec.layout import Layout, Precision, Recompute, Sharding
 
 REQUIRED_COLUMNS: tuple[str, ...] = ("row_id", "model", "hardware", "n_accel", "seq_len", "micro_batch")
@@ -307,10 +308,9 @@ def _sharding(row: _Row, generation: str) -> Sharding:
 
 def _recompute(row: _Row) -> Recompute:
     text = row.text("recompute").lower()
-    features = row.text("features").lower()
     if text.startswith("full"):
         return "full"
-    if text.startswith(("selective", "norm", "minimal")) or "recompute mlp" in features:
+    if text.startswith(("selective", "norm", "minimal")) or text == "see features":
         return "selective"
     return "none"
 
@@ -479,6 +479,14 @@ def _batch_precision_switches(row: _Row, layout: Layout, switches: dict[str, flo
         switches["gradient_bytes"] = 2.0
     if "bf16 optimizer states" in text:
         switches["optimizer_bytes"] = 8.0
+    if "deepspeed" in row.text("framework").lower() and layout.precision == "bf16" and layout.pp > 1:
+        # DeepSpeed's bf16 pipeline optimizer keeps the bf16 gradients beside their fp32 accumulation.
+        switches["gradient_copy_bytes"] = 2.0
+    recompute = row.text("recompute")
+    if "--recompute-activations" in recompute or "attention core" in recompute:
+        switches["selective_kind"] = float(SELECTIVE_CORE)
+    elif "per op" in recompute:
+        switches["selective_kind"] = float(SELECTIVE_PER_OP)
 
 
 def cases_of(entries: Iterable[Case | Skipped]) -> list[Case]:

@@ -91,7 +91,7 @@ def with_stated_recompute(batch: Batch) -> Batch:
     fits = memory_with(np.where(unstated, none, stated)).fits
     chosen = np.where(unstated & ~fits, selective, np.where(unstated, none, stated))
     memory = memory_with(chosen)
-    far_out = memory.device_bytes > _FULL_ONLY_BEYOND * memory.capacity_bytes
+    far_out = memory.required_bytes > _FULL_ONLY_BEYOND * memory.capacity_bytes
     chosen = np.where(unstated & far_out, full, chosen)
     plans: PlanInput = replace(batch.plans, recompute=chosen)
     return replace(batch, plans=plans)

@@ -154,36 +154,57 @@ _SOFTWARE_BASE: Mapping[str, Prior] = {
     "moe_layer_host_s": _p(4.0e-3, 0.5),
     "step_host_s": _p(0.02, 0.5),
     "gradient_bytes": _p(4.0, 0.0),
+    "gradient_copy_bytes": _f(0.0, 0.0),
     "gather_bytes": _p(2.0, 0.0),
     "optimizer_bytes": _p(12.0, 0.0),
     "dispatch_dedup": _f(0.0, 0.0),
     "token_imbalance": _p(1.0, 0.0),
     "launch_blocking": _f(0.0, 0.0),
-    "fused_loss": _f(0.0, 0.0),
+    "selective_kind": _p(1.0, 0.0),
+    "logit_bytes": _p(10.0, 0.0),
 }
 
 _OFF = _f(0.0, 0.0)
 _ON = _f(1.0, 0.0)
-_UNFUSED = {"flash_attention": _OFF, "tp_overlap": _OFF, "dp_overlap": _OFF, "pp_overlap": _OFF, "ep_overlap": _OFF}
+_UNFUSED = {
+    "flash_attention": _OFF,
+    "tp_overlap": _OFF,
+    "dp_overlap": _OFF,
+    "pp_overlap": _OFF,
+    "ep_overlap": _OFF,
+    "selective_kind": _OFF,
+}
 
 SOFTWARE_OVERRIDES: Mapping[str, Mapping[str, Prior]] = {
-    "megatron-2021": _UNFUSED | {"attention_dropout": _ON, "elementwise_factor": _p(1.6, 0.3)},
-    "megatron-2022": _UNFUSED | {"attention_dropout": _ON, "elementwise_factor": _p(1.4, 0.3)},
+    "megatron-2021": _UNFUSED
+    | {"selective_kind": _f(0.0, 0.0), "attention_dropout": _ON, "elementwise_factor": _p(1.6, 0.3)},
+    "megatron-2022": _UNFUSED
+    | {"selective_kind": _f(0.0, 0.0), "attention_dropout": _ON, "elementwise_factor": _p(1.4, 0.3)},
     "megatron-2025": {"moe_layer_host_s": _p(6e-3, 0.4)},
-    "megatron-2026": {"moe_layer_host_s": _p(8e-3, 0.4), "dispatch_dedup": _ON, "fused_loss": _ON},
+    "megatron-2026": {"logit_bytes": _p(4.0, 0.0), "moe_layer_host_s": _p(8e-3, 0.4), "dispatch_dedup": _ON},
     "megatron-2026h2": {
+        "logit_bytes": _p(4.0, 0.0),
         "moe_layer_host_s": _p(3.0e-3, 0.5),
         "dispatch_dedup": _ON,
-        "fused_loss": _ON,
         "ep_overlap": _f(0.3, 0.6),
     },
     "fsdp-2023": {
+        "logit_bytes": _p(8.0, 0.0),
         "attention_factor": _p(0.7, 0.3),
         "elementwise_factor": _p(2.0, 0.4),
         "dense_layer_host_s": _p(1.5e-3, 0.25),
     },
-    "fsdp-2025": {"elementwise_factor": _p(1.5, 0.4), "gradient_bytes": _p(4.0, 0.0)},
-    "jax": {"dense_layer_host_s": _p(1e-5, 0.0), "moe_layer_host_s": _p(1e-5, 0.0), "step_host_s": _p(5e-3, 0.3)},
+    "fsdp-2025": {
+        "logit_bytes": _p(14.0, 0.0),
+        "selective_kind": _p(2.0, 0.0),
+        "elementwise_factor": _p(1.5, 0.4),
+    },
+    "jax": {
+        "logit_bytes": _p(4.0, 0.0),
+        "dense_layer_host_s": _p(1e-5, 0.0),
+        "moe_layer_host_s": _p(1e-5, 0.0),
+        "step_host_s": _p(5e-3, 0.3),
+    },
 }
 
 
