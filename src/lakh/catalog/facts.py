@@ -9,6 +9,7 @@ Three forms are read, and all become a `Fact`:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from lakh.errors import list_names, nearest_hint
@@ -30,7 +31,10 @@ class FactError(ValueError):
 
 def _number(raw: object, unit: str, key: str) -> float:
     try:
-        return parse_quantity(raw, unit)  # type: ignore[arg-type]  # it refuses what it cannot read
+        number = parse_quantity(raw, unit)  # type: ignore[arg-type]  # it refuses what it cannot read
+        if not math.isfinite(number):
+            raise UnitError(raw, "a finite number")
+        return number
     except UnitError as error:
         accepted = f"{error.accepted}; or a range, 'LOW .. HIGH'" if key == "" else error.accepted
         raise FactError(key, raw, accepted) from None
