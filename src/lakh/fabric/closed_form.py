@@ -8,7 +8,7 @@ Convention: every bandwidth is what ONE accelerator can send in ONE direction [b
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -29,6 +29,8 @@ class Group:
 
     size: Array
     stride: Array
+    concurrent: Array = field(default_factory=lambda: np.asarray(1.0))
+    """Groups that communicate at the same time and share the links between sites."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,7 +72,7 @@ class NetworkInput(Columns):
     site_size: Array
     """Accelerators on one site; infinite where there is one site."""
     long_haul_bytes_per_s: Array
-    """Share of one accelerator in the links between sites, one direction; used only across sites."""
+    """All links out of one site together, one direction; shared by every group that spans sites."""
     long_haul_latency_s: Array
 
 
@@ -140,18 +142,22 @@ class ClosedForm:
         return np.where(rate > 0.0, rate, np.inf)
 
     def _outer_bytes_per_s(self, group: Group) -> Array:
-        """What one rank can send out of its domain, given oversubscription and site crossings.
+        """What one rank can send out of its domain, given oversubscription.
 
         The ranks of a domain each own an interface; a group smaller than the block stays below the leaf tier;
-        above it only 1/oversubscription of the rate leads up. Across sites the long-haul share binds.
+        above it only 1/oversubscription of the rate leads up.
         """
         net = self._net
         span = group.size * group.stride
         above = np.where(span > net.block_size, 1.0 - net.block_size / np.maximum(span, 1.0), 0.0)
         slow_down = 1.0 + above * (net.oversubscription - 1.0)
         rate = net.scale_out_bytes_per_s * net.scale_out_efficiency / slow_down
-        rate = np.where(span > net.site_size, np.minimum(rate, net.long_haul_bytes_per_s), rate)
         return np.where(rate > 0.0, rate, 1.0)
+
+    def _long_haul_bytes_per_s(self, group: Group, senders: Array) -> Array:
+        """Share of one sender in the links between sites; infinite for groups that stay on one site."""
+        across = group.size * group.stride > self._net.site_size
+        return np.where(across, self._net.long_haul_bytes_per_s / np.maximum(senders, 1.0), np.inf)
 
     def _phases_s(self, message_bytes: Array, group: Group, efficiency: Array, phases: float) -> Array:
         """`phases` passes of a ring: each rank must receive (n - 1)/n of the message in each.
@@ -170,6 +176,8 @@ class ClosedForm:
         inner_rate = np.where(split.inner > 1.0, self._inner_bytes_per_s(split.inner) * efficiency, np.inf)
         rails = np.minimum(split.inner, net.rail_count)
         outer_rate = np.where(split.outer > 1.0, rails * self._outer_bytes_per_s(group), np.inf)
+        # A ring crosses each site border once, whatever its length: groups share the long haul, ranks do not.
+        outer_rate = np.minimum(outer_rate, self._long_haul_bytes_per_s(group, group.concurrent))
         seconds = wire / np.minimum(inner_rate, outer_rate)
         hops = phases * self._inner_hops(split)
         pipelined = np.square(np.sqrt(seconds) + np.sqrt(hops * net.scale_up_latency_s))
@@ -226,7 +234,9 @@ class ClosedForm:
         outer_bytes = message_bytes * (group.size - split.inner) / group.size
         inner_s = inner_bytes / (self._inner_bytes_per_s(split.inner) * net.all_to_all_efficiency)
         inner_s = np.square(np.sqrt(inner_s) + np.sqrt(self._inner_hops(split) * net.scale_up_latency_s))
-        outer_s = outer_bytes / (self._outer_bytes_per_s(group) * net.all_to_all_efficiency)
+        share = self._long_haul_bytes_per_s(group, net.site_size)
+        outer_rate = np.minimum(self._outer_bytes_per_s(group) * net.all_to_all_efficiency, share)
+        outer_s = outer_bytes / outer_rate
         steps_s = np.ceil(np.log2(split.outer)) * net.scale_out_latency_s + self._across_s(group)
         copy_s = message_bytes / group.size / net.copy_bytes_per_s
         seconds = net.launch_s + np.maximum(inner_s, outer_s) + copy_s + steps_s
@@ -238,5 +248,6 @@ class ClosedForm:
         pair = Group(size=np.asarray(2.0), stride=stride)
         inner_rate = self._inner_bytes_per_s(np.asarray(2.0)) * net.scale_up_efficiency
         inner_s = message_bytes / inner_rate + net.scale_up_latency_s
-        outer_s = message_bytes / self._outer_bytes_per_s(pair) + net.scale_out_latency_s
+        outer_rate = np.minimum(self._outer_bytes_per_s(pair), self._long_haul_bytes_per_s(pair, stride))
+        outer_s = message_bytes / outer_rate + net.scale_out_latency_s
         return net.launch_s + np.where(inside, inner_s, outer_s + self._across_s(pair))

@@ -311,9 +311,9 @@ def _data_parallel_s(
     code = SHARDING_CODE
     tables = np.where(p.pp > 1, r.table, r.first_stage_tables + r.last_stage_tables)
     dense = r.stage_dense + tables
-    group = Group(size=p.dp * p.cp, stride=p.tp)
+    group = Group(size=p.dp * p.cp, stride=p.tp, concurrent=p.tp * p.pp)
     expert_ranks = np.maximum(p.dp * p.cp * p.tp / (p.ep * p.etp), 1.0)
-    expert_group = Group(size=expert_ranks, stride=p.ep * p.etp)
+    expert_group = Group(size=expert_ranks, stride=p.ep * p.etp, concurrent=p.ep * p.etp * p.pp)
     chunks = 1.0 + p.pp * (p.vpp - 1.0) / p.vpp
 
     def visible_s(transfer_s: Array, window_s: Array) -> Array:
@@ -329,7 +329,8 @@ def _data_parallel_s(
     replicated = visible_s(reduce_s, backward_s)
     zero = visible_s(scatter_s, backward_s) + visible_s(gather_s, forward_s)
     replicas = np.maximum(p.dp * p.cp / np.maximum(p.shard_group, 1.0), 1.0)
-    outer = Group(size=replicas, stride=p.tp * np.maximum(p.shard_group, 1.0))
+    inner = p.tp * np.maximum(p.shard_group, 1.0)
+    outer = Group(size=replicas, stride=inner, concurrent=inner * p.pp)
     shard_bytes = (dense + r.stage_experts) * q.gradient_bytes / np.maximum(p.shard_group, 1.0)
     hybrid = visible_s(net.all_reduce_s(shard_bytes, outer), backward_s)
     return np.select(
