@@ -59,6 +59,21 @@ def test_announced_hardware_has_ranges_for_what_was_not_announced() -> None:
     assert [made.name for made in accelerators() if made.announced] == ["MTT-Huashan"]
 
 
+def test_what_a_process_sees_is_a_little_less_than_the_memory_there_is() -> None:
+    for made in accelerators():
+        if made.usable_memory_bytes is not None:
+            assert 0.92 < made.usable_memory_bytes.value / made.memory_bytes.value <= 1, made.name
+
+
+def test_power_and_rates_are_in_the_order_that_physics_asks_for() -> None:
+    for made in accelerators():
+        assert made.idle_power_watt is None or made.idle_power_watt.high < made.board_power_watt.low, made.name
+        assert made.scale_up_bytes_per_s.value < made.memory_bytes_per_s.value, made.name
+        peaks = {key: fact.value for key, fact in made.peak_flop_per_s.items()}
+        ladder = [peaks[key] for key in ("fp64", "fp32", "tf32", "bf16", "fp8", "fp4") if key in peaks]
+        assert ladder == sorted(ladder), made.name
+
+
 @pytest.mark.parametrize(
     ("name", "printed_sum_of_both_directions"),
     [
