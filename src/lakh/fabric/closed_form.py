@@ -234,7 +234,8 @@ class ClosedForm:
         outer_bytes = message_bytes * (group.size - split.inner) / group.size
         inner_s = inner_bytes / (self._inner_bytes_per_s(split.inner) * net.all_to_all_efficiency)
         inner_s = np.square(np.sqrt(inner_s) + np.sqrt(self._inner_hops(split) * net.scale_up_latency_s))
-        share = self._long_haul_bytes_per_s(group, net.site_size)
+        senders = np.where(np.isfinite(net.site_size), net.site_size, 1.0)
+        share = self._long_haul_bytes_per_s(group, senders)
         outer_rate = np.minimum(self._outer_bytes_per_s(group) * net.all_to_all_efficiency, share)
         outer_s = outer_bytes / outer_rate
         steps_s = np.ceil(np.log2(split.outer)) * net.scale_out_latency_s + self._across_s(group)
