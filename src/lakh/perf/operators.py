@@ -90,6 +90,8 @@ class LayerTime:
     exposed_tp_s: Array
     exposed_cp_s: Array
     exposed_ep_s: Array
+    hidden_s: Array
+    """Transfers of this layer that hide behind its compute."""
 
     @property
     def compute_forward_s(self) -> Array:
@@ -148,14 +150,15 @@ class _Gemm:
         )
 
 
-def _hide(transfer_s: Array, overlap: Array, behind_s: Array, contention: Array) -> Array:
-    """What stays visible of a transfer that may hide behind work.
+def hide(transfer_s: Array, overlap: Array, behind_s: Array, contention: Array) -> tuple[Array, Array]:
+    """What stays visible of a transfer that may hide behind work, and what hides.
 
     At most `overlap` of it, and no more than the work lasts, hides; what hides slows the work by `contention` of
-    its own time, since the transfer takes memory bandwidth and cores from it.
+    its own time, since the transfer takes memory bandwidth and cores from it. Work hides one transfer at a time:
+    pass on only what earlier transfers have left of it.
     """
     hidden = np.minimum(transfer_s * overlap, behind_s)
-    return transfer_s - hidden * (1.0 - contention)
+    return transfer_s - hidden * (1.0 - contention), hidden
 
 
 def layer_times(
@@ -253,7 +256,7 @@ def layer_times(
     kv_width = np.where(m.is_mla > 0, heads * (qk + v), kv_heads * (qk + v))
     kv_s = network.all_gather_s(p.micro_batch * sequence * kv_width * WIDE_BYTES, cp_group)
     cp_s = kv_s * (3.0 + full)
-    exposed_cp_s = _hide(cp_s, q.cp_overlap, attention.total, q.overlap_contention)
+    exposed_cp_s, hidden_cp_s = hide(cp_s, q.cp_overlap, attention.total, q.overlap_contention)
 
     def recomputed(gemm_s: Array, elementwise: Pass, width: Array) -> Array:
         whole = gemm_s + attention.forward + elementwise.forward
@@ -265,17 +268,19 @@ def layer_times(
         again_s: Array = full * whole + selective * (cheap + core + per_op)
         return again_s
 
-    def exposed_tp(gemm_s: Array, blocks: Array | float) -> Array:
-        return _hide(block_tp_s * blocks, q.tp_overlap, gemm_s, q.overlap_contention)
+    def exposed_tp(gemm_s: Array, blocks: Array | float) -> tuple[Array, Array]:
+        return hide(block_tp_s * blocks, q.tp_overlap, gemm_s, q.overlap_contention)
 
+    dense_tp_s, dense_hidden_s = exposed_tp(dense_gemm.total, 2.0)
     dense = LayerTime(
         gemm=dense_gemm,
         attention=attention,
         elementwise=dense_elementwise,
         recompute_s=recomputed(dense_gemm.forward, dense_elementwise, dense_width),
-        exposed_tp_s=exposed_tp(dense_gemm.total, 2.0),
+        exposed_tp_s=dense_tp_s,
         exposed_cp_s=exposed_cp_s,
         exposed_ep_s=np.zeros(()),
+        hidden_s=dense_hidden_s + hidden_cp_s,
     )
 
     output = gemm(tokens, m.vocabulary_size / tp, h)
@@ -331,14 +336,18 @@ def layer_times(
     ep_s = (exchange_s + etp_s) * (4.0 + 2.0 * full)
     moe_compute = moe_gemm.total + attention.total + moe_elementwise.total
     expert_cheap = received * activation * expert_width * fused
+    moe_tp_s, moe_hidden_s = exposed_tp(moe_gemm.total, 1.0 + has_shared)
+    left_s = moe_compute - moe_hidden_s - hidden_cp_s
+    exposed_ep_s, hidden_ep_s = hide(ep_s, q.ep_overlap, left_s, q.overlap_contention)
     moe = LayerTime(
         gemm=moe_gemm,
         attention=attention,
         elementwise=moe_elementwise,
         recompute_s=recomputed(moe_gemm.forward, moe_elementwise, shared_width) + selective * expert_cheap,
-        exposed_tp_s=exposed_tp(moe_gemm.total, 1.0 + has_shared),
+        exposed_tp_s=moe_tp_s,
         exposed_cp_s=exposed_cp_s,
-        exposed_ep_s=_hide(ep_s, q.ep_overlap, moe_compute, q.overlap_contention),
+        exposed_ep_s=exposed_ep_s,
+        hidden_s=moe_hidden_s + hidden_cp_s + hidden_ep_s,
     )
     return LayerTimes(dense=dense, moe=moe, output_s=output_s, embedding_s=embedding_s)
 

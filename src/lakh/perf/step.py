@@ -11,7 +11,7 @@ from lakh.fabric.closed_form import ClosedForm, CollectiveModel, Group
 from lakh.perf.flops import model_flop_per_token
 from lakh.perf.inputs import SCHEDULE_CODE, SHARDING_CODE, ModelInput, PlanInput, WorkloadInput
 from lakh.perf.memory import MemoryTable, memory_table
-from lakh.perf.operators import LayerTime, LayerTimes, layer_times
+from lakh.perf.operators import LayerTime, LayerTimes, hide, layer_times
 from lakh.perf.parameters import RankParameters, rank_parameters
 from lakh.perf.software import SoftwareInput
 from lakh.perf.system import SystemInput
@@ -121,11 +121,11 @@ def evaluate(
     per_stage = (dense_layers / p.pp, moe_layers / p.pp)
 
     speed = s.device.host_speed / np.where(m.is_mla > 0, _LATENT_ATTENTION_LAUNCHES, 1.0)
-    host = (
-        _host_wait_s(layers.dense, q.dense_layer_host_s / speed, q, p),
-        _host_wait_s(layers.moe, q.moe_layer_host_s / speed, q, p),
-    )
     fsdp = _fully_sharded_s(layers, net, q, p, r)
+    host = (
+        _host_wait_s(layers.dense, fsdp[0], q.dense_layer_host_s / speed, q, p),
+        _host_wait_s(layers.moe, fsdp[1], q.moe_layer_host_s / speed, q, p),
+    )
 
     def over_layers(dense: Array, moe: Array) -> Array:
         return per_stage[0] * dense + per_stage[1] * moe
@@ -203,14 +203,14 @@ _HOST_SHARPNESS = 4.0
 mean is not, so the two times join as (a^4 + b^4)^(1/4) rather than as their maximum."""
 
 
-def _host_wait_s(layer: LayerTime, host_s: Array, q: SoftwareInput, p: PlanInput) -> Array:
+def _host_wait_s(layer: LayerTime, sharded_s: Array, host_s: Array, q: SoftwareInput, p: PlanInput) -> Array:
     """What the device waits for launches of one layer, forward and backward, per micro-batch.
 
     Launches run ahead of the device, so only a host slower than the device is seen; with launch blocking nothing
     runs ahead and all of it is seen. Full recomputation launches the forward pass once more.
     """
     launches_s = host_s * np.where(p.recompute == 2.0, 4.0 / 3.0, 1.0)
-    device_s = layer.compute_s + layer.exposed_s
+    device_s = layer.compute_s + layer.exposed_s + sharded_s
     joined = (device_s**_HOST_SHARPNESS + launches_s**_HOST_SHARPNESS) ** (1.0 / _HOST_SHARPNESS)
     return np.where(q.launch_blocking > 0, launches_s, joined - device_s)
 
@@ -238,8 +238,8 @@ def _fully_sharded_s(
         return 2.0 * gather + scatter + net.reduce_scatter_s(experts * q.gradient_bytes, expert_group)
 
     def visible_s(layer: LayerTime, transfer_s: Array) -> Array:
-        hidden = np.minimum(transfer_s * q.dp_overlap, layer.compute_s)
-        return np.where(sharded, transfer_s - hidden * (1.0 - q.overlap_contention), 0.0)
+        visible, _ = hide(transfer_s, q.dp_overlap, layer.compute_s - layer.hidden_s, q.overlap_contention)
+        return np.where(sharded, visible, 0.0)
 
     dense = visible_s(layers.dense, traffic_s(r.dense_layer, np.zeros(())))
     moe = visible_s(layers.moe, traffic_s(r.moe_layer_shared, r.moe_layer_experts))
@@ -317,8 +317,8 @@ def _data_parallel_s(
     chunks = 1.0 + p.pp * (p.vpp - 1.0) / p.vpp
 
     def visible_s(transfer_s: Array, window_s: Array) -> Array:
-        hidden = np.minimum(transfer_s * q.dp_overlap, window_s * chunks)
-        return transfer_s - hidden * (1.0 - q.overlap_contention)
+        visible, _ = hide(transfer_s, q.dp_overlap, window_s * chunks, q.overlap_contention)
+        return visible
 
     scatter_s = net.reduce_scatter_s(dense * q.gradient_bytes, group)
     scatter_s = scatter_s + net.reduce_scatter_s(r.stage_experts * q.gradient_bytes, expert_group)

@@ -96,6 +96,11 @@ class _Columns:
                 place = "software"
             self._targets.append((place, parameter.name, mask))
 
+    @property
+    def rows(self) -> list[NDArray[np.bool_]]:
+        """For each free parameter, the rows that it can change."""
+        return [mask for _, _, mask in self._targets]
+
     def filled(self, values: Sequence[float]) -> Batch:
         changed: dict[str, dict[str, Array]] = {"device": {}, "network": {}, "software": {}}
         now: dict[str, Any] = {
@@ -140,7 +145,25 @@ def fit(cases: Sequence[Case], *, most_evaluations: int = 60) -> Fit:
         soft = np.sign(error) * np.sqrt(2.0 * (np.sqrt(1.0 + error * error) - 1.0))
         return np.concatenate([weight * soft, (free_values - start) / spread])
 
-    found = least_squares(residuals, start, method="trf", x_scale=spread, max_nfev=most_evaluations)
+    owner_rows = columns.rows
+    names = sorted({(parameter.section, parameter.name) for parameter in free})
+    step = 1e-5
+
+    def jacobian(free_values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """A row belongs to one family and one generation, so one parameter of all of them is moved at once."""
+        base = residuals(free_values)[: len(measured)]
+        result = np.zeros((len(measured) + len(free), len(free)))
+        for name in names:
+            moved = [i for i, parameter in enumerate(free) if (parameter.section, parameter.name) == name]
+            shifted = free_values.copy()
+            shifted[moved] += step
+            slope = (residuals(shifted)[: len(measured)] - base) / step
+            for i in moved:
+                result[: len(measured), i] = np.where(owner_rows[i], slope, 0.0)
+        result[len(measured) :, :] = np.diag(1.0 / spread)
+        return result
+
+    found = least_squares(residuals, start, jac=jacobian, method="lm", x_scale=spread, max_nfev=most_evaluations)
     for parameter, value in zip(free, found.x, strict=True):
         owner = families if parameter.section == "family" else generations
         owner[parameter.owner][parameter.name] = parameter.from_free(float(value))
