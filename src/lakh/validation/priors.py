@@ -76,7 +76,7 @@ DEVICE_PRIOR: Mapping[str, Prior] = {
     "scale_out_latency_s": _p(3e-6, 0.0),
     "copy_bytes_per_s": _p(0.8e12, 0.0),
     "rail_count": _p(8.0, 0.0),
-    "jitter_sigma": _p(0.004, 0.5),
+    "jitter_scale": _p(0.0055, 0.4),
     "host_speed": _p(1.0, 0.0),
 }
 
