@@ -139,6 +139,7 @@ GENERATIONS: tuple[str, ...] = (
 
 _SOFTWARE_BASE: Mapping[str, Prior] = {
     "flash_attention": _f(1.0, 0.0),
+    "fused_sinks": _f(0.0, 0.0),
     "attention_dropout": _f(0.0, 0.0),
     "attention_factor": _p(1.0, 0.25),
     "elementwise_factor": _p(1.2, 0.3),
@@ -183,6 +184,7 @@ SOFTWARE_OVERRIDES: Mapping[str, Mapping[str, Prior]] = {
     "megatron-2025": {"moe_layer_host_s": _p(6e-3, 0.4)},
     "megatron-2026": {"logit_bytes": _p(4.0, 0.0), "moe_layer_host_s": _p(8e-3, 0.4), "dispatch_dedup": _ON},
     "megatron-2026h2": {
+        "fused_sinks": _ON,
         "logit_bytes": _p(4.0, 0.0),
         "moe_layer_host_s": _p(3.0e-3, 0.5),
         "dispatch_dedup": _ON,
