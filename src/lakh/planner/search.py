@@ -316,7 +316,7 @@ def _leaders(score: _Score, *, use_energy: bool) -> _Score:
     energy of each grain is kept too.
     """
     grain = np.floor(score.device_bytes / MEMORY_GRAIN_BYTES)
-    kept = set()
+    kept: set[int] = set()
     keys = [score.time_s, score.accelerator_s] + ([score.energy_joule] if use_energy else [])
     for key in keys:
         order = np.lexsort((score.block.ordinal, key, grain))

@@ -128,7 +128,8 @@ class SearchOptions:
 
     def free(self, name: str) -> SearchOptions:
         """The same options with one dimension left free."""
-        return replace(self, **{name: None})
+        changed: dict[str, Any] = {name: None}
+        return replace(self, **changed)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -318,7 +319,7 @@ def _value_problem(request: PlanRequest, name: str, value: object, accepted: Seq
         return Problem(where=where, found=value, accepted=list_names(accepted), hint=hint)
     model = request.model
     rules = {
-        "tp": f"tp divides {model.head_count} heads and divides, or is divided by, {model.kv_head_count} key-value heads",
+        "tp": f"tp divides {model.head_count} heads; it divides, or is a multiple of, {model.kv_head_count} kv heads",
         "cp": f"2 cp divides the sequence of {request.sequence_length} tokens",
         "pp": f"1 to {request.stage_slots + 2} stages for {request.stage_slots} layers, and no more than accelerators",
         "vpp": f"pp x vpp divides {request.stage_slots} or {request.stage_slots + 2} layers",
