@@ -16,6 +16,7 @@ from lakh.planner.space import (
     Space,
     divisors,
     memory_of,
+    nothing_divides,
     stages_divide,
     tp_divides,
 )
@@ -339,14 +340,11 @@ class Shortfall:
         text += (
             f" ({_gib(self.needed_bytes - self.capacity_bytes)} GiB short, closest layout: {self.layout.describe()})"
         )
-        remedies = list(self.remedies)
+        if self.remedies:
+            return f"{text}: add {' or '.join(self.remedies)}"
         if self.accelerators_needed:
-            remedies.append(f"{self.accelerators_needed:,} accelerators")
-        return f"{text}: {_or(remedies)}" if remedies else f"{text}: no single change makes it fit"
-
-
-def _or(remedies: list[str]) -> str:
-    return "add " + " or ".join(remedies)
+            return f"{text}: use {self.accelerators_needed:,} accelerators or more"
+        return f"{text}: no single change makes it fit"
 
 
 def shortfall(request: PlanRequest) -> Shortfall:
@@ -390,7 +388,7 @@ def _smallest(request: PlanRequest) -> tuple[PlanInput, float, float]:
             capacity = float(np.broadcast_to(np.asarray(table.capacity_bytes), device.shape)[at])
             best = (block.plans.take(np.array([at])), float(device[at]), capacity)
     if best is None:
-        raise ValueError("the space is empty")
+        raise nothing_divides(request)
     return best
 
 

@@ -19,7 +19,7 @@ from lakh.fabric.closed_form import CollectiveModel
 from lakh.perf.inputs import Array, PlanInput
 from lakh.perf.step import STEP_PARTS, StepTable, evaluate
 from lakh.planner.economics import Economics, activity_of
-from lakh.planner.space import Block, PlanRequest, Space, SpaceCount, memory_of
+from lakh.planner.space import Block, PlanRequest, Space, SpaceCount, memory_of, nothing_divides
 from lakh.spec.layout import Layout
 
 Objective = Literal["step_time", "cost", "energy"]
@@ -159,8 +159,6 @@ def search(
     """
     _check(objective, top_count, worker_count, economics)
     space = Space(request)
-    if not space.cells:
-        raise _nothing_divides(request)
     count = SpaceCount()
     blocks = space.blocks(block_size=block_size, count=count)
     power = economics.power if economics else None
@@ -173,6 +171,8 @@ def search(
         count.add(part)
         if scored is not None:
             found = _merge(found, scored, objective, top_count, use_energy=power is not None)
+    if not count.total:
+        raise nothing_divides(request)
     if found is None:
         raise InfeasibleError(f"no layout fits in memory ({count.total} that divide were looked at)")
     ranked = candidates(request, found.ranked.block, economics=economics, network=network)
@@ -198,19 +198,6 @@ def _check(objective: str, top_count: int, worker_count: int, economics: Economi
             problems.append(Problem(where=name, found=value, accepted="a whole number of 1 or more"))
     if problems:
         raise RequestError(problems)
-
-
-def _nothing_divides(request: PlanRequest) -> RequestError:
-    fixed = request.options.fixed
-    found = ", ".join(f"{name}={','.join(map(str, values))}" for name, values in fixed.items()) or "no fixed dimension"
-    return RequestError(
-        Problem(
-            where="options",
-            found=found,
-            accepted=f"a combination that divides {request.accelerator_count} accelerators, "
-            f"{request.global_batch_sequences} sequences and {request.stage_slots} layers",
-        )
-    )
 
 
 def _mapped(function: Any, blocks: Iterator[Block], worker_count: int) -> Iterator[tuple[_Score | None, SpaceCount]]:

@@ -7,6 +7,7 @@ layouts that divide (see PRUNING_RULES); both are provable, so the best layout i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
@@ -415,8 +416,10 @@ class Space:
             wanted = [most]
         found = [(dp, batch) for dp in exact]
         if slack > 0.0:
+            micro = math.lcm(*self.values["micro_batch"]) if self.request.options.micro_batch is not None else 1
+            multiples = (micro, micro * pp, 8 * micro, 8 * micro * pp)
             for dp in wanted:
-                for multiple in (1, pp, 8, 8 * pp):
+                for multiple in multiples:
                     moved = dp * multiple * round(batch / (dp * multiple))
                     if moved and abs(moved / batch - 1.0) <= slack:
                         found.append((dp, moved))
@@ -542,6 +545,20 @@ class Space:
         allowed = np.array([[not free or code != zero2 or n == 1 for n in counts] for code, _ in cell.shardings])
         pairs = int(np.sum(divides.sum(axis=0) * allowed.sum(axis=0)))
         return pairs * len(cell.experts) * len(self._recompute) * len(self._precision)
+
+
+def nothing_divides(request: PlanRequest) -> RequestError:
+    """The error for a request whose values are valid one by one and fit together nowhere."""
+    fixed = request.options.fixed
+    found = ", ".join(f"{name}={','.join(map(str, values))}" for name, values in fixed.items()) or "no fixed dimension"
+    return RequestError(
+        Problem(
+            where="options",
+            found=found,
+            accepted=f"a combination that divides {request.accelerator_count} accelerators, "
+            f"{request.global_batch_sequences} sequences and {request.stage_slots} layers",
+        )
+    )
 
 
 def memory_of(request: PlanRequest, plans: PlanInput, *, micro_batch_count: Array) -> MemoryTable:
