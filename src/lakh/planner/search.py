@@ -28,8 +28,12 @@ layouts; energy: joules for it."""
 
 OBJECTIVES: tuple[str, ...] = get_args(Objective)
 
-BLOCK_SIZE = 4096
-"""Layouts per block. A column is 32 KiB, so the columns of one formula stay in a core's second-level cache."""
+BLOCK_SIZE = 16_384
+"""Layouts per block on one thread: large enough that the interpreter's share is small, small enough for a core's
+cache (measured: benchmarks/planner/speed.py)."""
+
+THREAD_BLOCK_SIZE = 65_536
+"""The same with several threads, which wait for each other outside numpy's kernels."""
 
 MEMORY_GRAIN_BYTES = 2.0**30
 """Memory headroom counts in whole GiB on the Pareto front: a few bytes are no reason to keep a layout."""
@@ -127,11 +131,10 @@ class _Score:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What one worker has kept."""
+    """What has been kept of the blocks so far."""
 
     ranked: _Score
     front: _Score
-    count: SpaceCount
 
 
 def search(
@@ -141,7 +144,7 @@ def search(
     top_count: int = 5,
     economics: Economics | None = None,
     worker_count: int = 1,
-    block_size: int = BLOCK_SIZE,
+    block_size: int | None = None,
     network: CollectiveModel | None = None,
 ) -> SearchResult:
     """The best layouts of a request, from every layout of its space.
@@ -151,6 +154,7 @@ def search(
         top_count: families to rank
         economics: power model, needed for the objective "energy"
         worker_count: threads; numpy lets go of the interpreter inside its kernels
+        block_size: layouts per block; BLOCK_SIZE or THREAD_BLOCK_SIZE where None
         network: how collectives are timed; closed forms over the request's network unless given
 
     Raises:
@@ -160,7 +164,8 @@ def search(
     _check(objective, top_count, worker_count, economics)
     space = Space(request)
     count = SpaceCount()
-    blocks = space.blocks(block_size=block_size, count=count)
+    size = block_size or (BLOCK_SIZE if worker_count == 1 else THREAD_BLOCK_SIZE)
+    blocks = space.blocks(block_size=size, count=count)
     power = economics.power if economics else None
 
     def score(block: Block) -> tuple[_Score | None, SpaceCount]:
@@ -174,7 +179,7 @@ def search(
     if not count.total:
         raise nothing_divides(request)
     if found is None:
-        raise InfeasibleError(f"no layout fits in memory ({count.total} that divide were looked at)")
+        raise InfeasibleError(f"no layout fits in memory ({count.total:,} that divide were looked at)")
     ranked = candidates(request, found.ranked.block, economics=economics, network=network)
     front = found.front.take(np.lexsort((found.front.block.ordinal, found.front.time_s)))
     return SearchResult(
@@ -242,11 +247,13 @@ def _table(request: PlanRequest, block: Block, network: CollectiveModel | None) 
 
 def _merge(found: _Found | None, scored: _Score, objective: Objective, top_count: int, *, use_energy: bool) -> _Found:
     ranked = _best_of_families(scored, objective, top_count)
-    front = _front(_leaders(scored, use_energy=use_energy), use_energy=use_energy)
-    if found is not None:
-        ranked = _best_of_families(_concatenate(found.ranked, ranked), objective, top_count)
-        front = _front(_concatenate(found.front, front), use_energy=use_energy)
-    return _Found(ranked, front, SpaceCount())
+    if found is None:
+        return _Found(ranked, _front(scored, use_energy=use_energy))
+    ranked = _best_of_families(_concatenate(found.ranked, ranked), objective, top_count)
+    rows = _beyond(found.front, scored, use_energy=use_energy)
+    if not rows.size:
+        return _Found(ranked, found.front)
+    return _Found(ranked, _front(_concatenate(found.front, scored.take(rows)), use_energy=use_energy))
 
 
 def _concatenate(first: _Score, second: _Score) -> _Score:
@@ -296,37 +303,28 @@ def _grains(score: _Score, *, use_energy: bool) -> Array:
     return np.stack(columns, axis=1)
 
 
-def _leaders(score: _Score, *, use_energy: bool) -> _Score:
-    """The fastest row of each memory grain and number of accelerators: a small superset of the block's front.
-
-    With time as the only other measure, a slower row of the same grain is dominated; with energy the least
-    energy of each grain is kept too.
-    """
-    grain = np.floor(score.device_bytes / MEMORY_GRAIN_BYTES)
-    kept: set[int] = set()
-    keys = [score.time_s, score.accelerator_s] + ([score.energy_joule] if use_energy else [])
-    for key in keys:
-        order = np.lexsort((score.block.ordinal, key, grain))
-        first = np.flatnonzero(np.diff(grain[order], prepend=-1.0) != 0)
-        kept.update(int(row) for row in order[first])
-    return score.take(np.array(sorted(kept), dtype=np.int64))
+def _beyond(front: _Score, score: _Score, *, use_energy: bool) -> NDArray[np.int64]:
+    """Rows that no row of the front beats or equals in all columns."""
+    grains = _grains(score, use_energy=use_energy)
+    rows = np.arange(len(grains))
+    for best in _grains(front, use_energy=use_energy):
+        rows = rows[np.any(grains[rows] < best, axis=1)]
+    return rows
 
 
 def _front(score: _Score, *, use_energy: bool) -> _Score:
-    """Rows that no other row beats or equals in all columns; of equals the first in canonical order stays."""
-    order = np.lexsort((score.block.ordinal, score.time_s))
-    score = score.take(order)
+    """Rows that no other row beats or equals in all columns; of equals the first in canonical order stays.
+
+    In lexicographic order nothing later beats the first row, so it stays and takes along all that it beats.
+    """
     grains = _grains(score, use_energy=use_energy)
+    rows = np.lexsort((score.block.ordinal, *grains.T[::-1]))
     kept: list[int] = []
-    for row in range(len(grains)):
-        if not kept or not np.any(np.all(grains[kept] <= grains[row], axis=1)):
-            kept.append(row)
-    alive = [
-        row
-        for row in kept
-        if not np.any(np.all(grains[kept] <= grains[row], axis=1) & np.any(grains[kept] < grains[row], axis=1))
-    ]
-    return score.take(np.array(alive, dtype=np.int64))
+    while rows.size:
+        best = rows[0]
+        kept.append(int(best))
+        rows = rows[np.any(grains[rows] < grains[best], axis=1)]
+    return score.take(np.array(kept, dtype=np.int64))
 
 
 def candidates(

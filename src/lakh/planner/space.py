@@ -55,7 +55,8 @@ SPACE_RULES: tuple[str, ...] = (
     "pp x vpp divides the layers or the layers + 2 (embedding and output as a layer each); pp alone may also be a "
     "power of two that divides neither, balanced to one layer",
     "vpp above 1 needs pp above 1, the 1f1b schedule and micro-batches that are a multiple of pp",
-    "dp is the largest divisor of the global batch that the accelerators allow; what is left over stays unused",
+    "dp is the largest divisor of the global batch that the accelerators allow, and with experts the largest that is "
+    "a multiple of 2, 4, ... 64; what is left over stays unused",
     "ep divides the experts, etp divides tp and the expert width, and ep x etp divides dp x cp x tp",
     f"the micro-batch divides the sequences of a data-parallel rank; up to {MOST_MICRO_BATCH}",
     "zero-bubble and dualpipe need pp above 1 and vpp 1; dualpipe an even pp",
@@ -404,26 +405,29 @@ class Space:
         return tuple(pairs)
 
     def _data_parallel(self, most: int, pp: int) -> Iterator[tuple[int, int]]:
-        """Data-parallel sizes with their global batch: the asked batch, and moved ones where slack allows."""
+        """Data-parallel sizes with their global batch: the asked batch, and moved ones where slack allows.
+
+        Experts need dp to hold powers of two, so with experts the largest size that is a multiple of each small
+        power of two is looked at too.
+        """
         batch, slack = self.request.global_batch_sequences, self.request.options.batch_slack
-        given = self.request.options.dp
-        if given is not None:
-            exact = [dp for dp in self.values["dp"] if dp <= most and batch % dp == 0]
-            wanted = [dp for dp in self.values["dp"] if dp <= most]
+        if self.request.options.dp is not None:
+            wanted = {dp for dp in self.values["dp"] if dp <= most}
+            exact = {dp for dp in wanted if batch % dp == 0}
         else:
-            largest = max((d for d in divisors(batch) if d <= most), default=0)
-            exact = [largest] if largest else []
-            wanted = [most]
-        found = [(dp, batch) for dp in exact]
+            powers = powers_of_two(64) if self.request.model.is_moe else (1,)
+            wanted = {most // power * power for power in powers} - {0}
+            below = [d for d in divisors(batch) if d <= most]
+            exact = {max((d for d in below if d % power == 0), default=0) for power in powers} - {0}
+        found = {(dp, batch) for dp in exact}
         if slack > 0.0:
             micro = math.lcm(*self.values["micro_batch"]) if self.request.options.micro_batch is not None else 1
-            multiples = (micro, micro * pp, 8 * micro, 8 * micro * pp)
             for dp in wanted:
-                for multiple in multiples:
+                for multiple in (micro, micro * pp, 8 * micro, 8 * micro * pp):
                     moved = dp * multiple * round(batch / (dp * multiple))
                     if moved and abs(moved / batch - 1.0) <= slack:
-                        found.append((dp, moved))
-        yield from sorted(set(found))
+                        found.add((dp, moved))
+        yield from sorted(found)
 
     def _experts(self, tp: int, ranks: int) -> tuple[tuple[int, int], ...]:
         free = self.request.options.etp is None
