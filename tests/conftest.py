@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -12,14 +12,14 @@ import pytest
 from lakh.catalog.model import Experts, LatentAttention, Model
 from lakh.evidence import exact
 from lakh.fabric.closed_form import SCALE_UP_KINDS, NetworkInput
-from lakh.perf.software import SoftwareInput
+from lakh.perf.software import SELECTIVE_CHEAP, SoftwareInput
 from lakh.perf.system import DeviceInput, SystemInput
 from lakh.planner.economics import Economics, PowerModel
 from lakh.planner.space import PlanRequest, SearchOptions
 
 
 def _floats(cls: Any, **values: float) -> Any:
-    return cls(**{name: np.float64(value) for name, value in values.items()})
+    return cls(**{field.name: np.float64(values[field.name]) for field in fields(cls)})
 
 
 def make_system(*, memory_gib: float = 79.9, scale_out_bytes_per_s: float = 50e9) -> SystemInput:
@@ -56,7 +56,12 @@ def make_system(*, memory_gib: float = 79.9, scale_out_bytes_per_s: float = 50e9
         scale_out_latency_s=12e-6,
         block_size=1024,
         oversubscription=1,
-        in_network_reduction=0,
+        in_network_efficiency=0,
+        in_network_ranks=2,
+        all_reduce_efficiency=0.8,
+        launch_s=6e-6,
+        copy_bytes_per_s=600e9,
+        rail_count=8,
         site_size=np.inf,
         long_haul_bytes_per_s=1,
         long_haul_latency_s=0,
@@ -87,7 +92,10 @@ def make_software() -> SoftwareInput:
         dispatch_dedup=1,
         token_imbalance=1.1,
         launch_blocking=0,
-        fused_loss=1,
+        attention_factor=1,
+        gradient_copy_bytes=0,
+        selective_kind=SELECTIVE_CHEAP,
+        logit_bytes=4,
     )
     return software
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lakh.columns import Array
 from lakh.evidence import Fact
-from lakh.perf.inputs import Array
 from lakh.perf.step import StepTable
 
 SECONDS_PER_HOUR = 3600.0

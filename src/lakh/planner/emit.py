@@ -16,7 +16,7 @@ from typing import Literal, get_args
 
 from lakh.catalog.model import Model
 from lakh.errors import Problem, RequestError, list_names, nearest_hint
-from lakh.perf.software import SoftwareInput
+from lakh.perf.software import SELECTIVE_CORE, SoftwareInput
 from lakh.planner.search import Candidate
 from lakh.planner.space import SearchOptions
 from lakh.spec.layout import Layout
@@ -382,7 +382,7 @@ def _megatron_precision(a: _Arguments, job: _Job) -> None:
     if float(job.software.gradient_bytes) <= 2.0:
         a.add("--grad-reduce-in-bf16")
     a.add("--attention-backend", "flash" if float(job.software.flash_attention) > 0 else "unfused")
-    if float(job.software.fused_loss) > 0:
+    if float(job.software.logit_bytes) <= 4.0:
         a.add("--cross-entropy-loss-fusion")
 
 
@@ -396,11 +396,13 @@ def _megatron_recompute(a: _Arguments, job: _Job) -> None:
         a.add("--recompute-method", "uniform")
         a.add("--recompute-num-layers", 1)
         return
-    modules = ["layernorm"]
-    if float(job.software.flash_attention) <= 0:
-        modules.append("core_attn")
-    if job.model.is_moe:
-        modules.append("moe_act")
+    modules = ["core_attn"]
+    if float(job.software.selective_kind) != SELECTIVE_CORE:
+        modules = ["layernorm"]
+        if float(job.software.flash_attention) <= 0:
+            modules.append("core_attn")
+        if job.model.is_moe:
+            modules.append("moe_act")
     a.add("--recompute-modules", *modules)
 
 

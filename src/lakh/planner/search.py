@@ -14,9 +14,10 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from lakh.columns import Array
 from lakh.errors import InfeasibleError, Problem, RequestError, list_names, nearest_hint
 from lakh.fabric.closed_form import CollectiveModel
-from lakh.perf.inputs import Array, PlanInput
+from lakh.perf.inputs import PlanInput
 from lakh.perf.step import STEP_PARTS, StepTable, evaluate
 from lakh.planner.economics import Economics, activity_of
 from lakh.planner.space import Block, PlanRequest, Space, SpaceCount, memory_of, nothing_divides

@@ -18,14 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lakh.catalog.model import Model
+from lakh.columns import Array, Mask
 from lakh.errors import Problem, RequestError, list_names, nearest_hint
 from lakh.perf.inputs import (
     PRECISION_CODE,
     RECOMPUTE_CODE,
     SCHEDULE_CODE,
     SHARDING_CODE,
-    Array,
-    Mask,
     ModelInput,
     PlanInput,
     WorkloadInput,
