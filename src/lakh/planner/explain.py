@@ -17,6 +17,7 @@ from lakh.planner.space import (
     divisors,
     memory_of,
     nothing_divides,
+    plan_fits,
     stages_divide,
     tp_divides,
 )
@@ -399,7 +400,7 @@ def _remedy(request: PlanRequest, name: str) -> str | None:
     fitting: set[float] = set()
     for block in Space(relaxed).blocks():
         count = block.global_batch_sequences / (block.plans.dp * block.plans.micro_batch)
-        fits = np.asarray(memory_of(relaxed, block.plans, micro_batch_count=count).fits)
+        fits = plan_fits(memory_of(relaxed, block.plans, micro_batch_count=count))
         fitting.update(np.unique(getattr(block.plans, name)[fits]).tolist())
     names = {"sharding": SHARDINGS, "recompute": RECOMPUTES}.get(name)
     if not fitting:

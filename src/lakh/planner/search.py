@@ -20,7 +20,7 @@ from lakh.fabric.closed_form import CollectiveModel
 from lakh.perf.inputs import PlanInput
 from lakh.perf.step import STEP_PARTS, StepTable, evaluate
 from lakh.planner.economics import Economics, activity_of
-from lakh.planner.space import Block, PlanRequest, Space, SpaceCount, memory_of, nothing_divides
+from lakh.planner.space import Block, PlanRequest, Space, SpaceCount, memory_of, nothing_divides, plan_fits
 from lakh.spec.layout import Layout
 
 Objective = Literal["step_time", "cost", "energy"]
@@ -227,7 +227,7 @@ def _score(
     """Memory of the whole block, then time of what fits."""
     p = block.plans
     count = block.global_batch_sequences / (p.dp * p.micro_batch)
-    fits = np.flatnonzero(memory_of(request, p, micro_batch_count=count).fits)
+    fits = np.flatnonzero(plan_fits(memory_of(request, p, micro_batch_count=count)))
     counted = SpaceCount(out_of_memory=block.size - fits.size, timed=int(fits.size))
     if not fits.size:
         return None, counted
@@ -279,7 +279,7 @@ def _best_of_families(score: _Score, objective: Objective, top_count: int) -> _S
     """The best row of each family, of the `top_count` best families."""
     order = np.lexsort((score.block.ordinal, score.objective(objective)))
     p = score.block.plans
-    family = ((p.tp * 65_536.0 + p.cp) * 65_536.0 + p.pp) * 65_536.0 + p.ep
+    family = ((p.tp * 4_096.0 + p.cp) * 4_096.0 + p.pp) * 4_096.0 + p.ep  # exact: below 2^53 for tp up to 2^17
     kept: list[int] = []
     seen: set[float] = set()
     for row in order:

@@ -164,7 +164,7 @@ class Block:
     global_batch_sequences: Array
     """Sequences per step of each layout; the asked batch unless `batch_slack` moves it."""
     ordinal: Integers
-    """Position of each layout in the whole space; breaks ties."""
+    """Grows along the canonical order of the space; breaks ties."""
 
     @property
     def size(self) -> int:
@@ -508,7 +508,7 @@ class Space:
         The memory model with micro-batches of no tokens, in the precision that keeps the fewest copies of weights.
         """
         states = memory_of(self.request, replace(base, micro_batch=np.zeros(len(base))), micro_batch_count=np.ones(()))
-        return np.broadcast_to(states.fits, (len(base),))
+        return np.broadcast_to(plan_fits(states), (len(base),))
 
     def blocks(self, *, prune: bool = True, block_size: int = 4096, count: SpaceCount | None = None) -> Iterator[Block]:
         """The space in canonical order, in blocks of about `block_size` layouts.
@@ -562,6 +562,12 @@ def nothing_divides(request: PlanRequest) -> RequestError:
             f"{request.global_batch_sequences} sequences and {request.stage_slots} layers",
         )
     )
+
+
+def plan_fits(table: MemoryTable) -> Mask:
+    """Whether a plan fits with its fragmentation. Stricter than `MemoryTable.fits`, the least a layout needs: a plan
+    that fits only if the allocator wastes nothing is no plan."""
+    return np.asarray(table.device_bytes <= table.capacity_bytes)
 
 
 def memory_of(request: PlanRequest, plans: PlanInput, *, micro_batch_count: Array) -> MemoryTable:
