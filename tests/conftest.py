@@ -187,8 +187,8 @@ def make_economics() -> Economics:
         host_watt=watt(250),
         pue=exact(1.25, "1", status="estimate", source="round number for tests"),
     )
-    price = exact(2.0, "usd/hour", status="estimate", source="round number for tests")
-    return Economics(power=power, usd_per_accelerator_hour=price)
+    price = exact(2.0 / 3600, "usd/second", status="estimate", source="round number for tests")
+    return Economics(power=power, price_per_accelerator_s=price, currency="USD")
 
 
 @pytest.fixture(scope="session")

@@ -1,8 +1,9 @@
 """Which layout, at what cost, and why? Exhaustive search over the step model, its explanation, and its launch."""
 
-from lakh.planner.economics import Economics, PowerModel, Range
+from lakh.planner.economics import Economics, PowerModel, Range, economics_of
 from lakh.planner.emit import FRAMEWORKS, Framework, Launch, emit, framework_options
 from lakh.planner.explain import Comparison, Explanation, compare, explain, infeasible, layout_problems, shortfall
+from lakh.planner.plan import Plan, plan, plan_request
 from lakh.planner.scale import SCALINGS, ScaleCurve, ScalePoint, Scaling, default_sizes, scale
 from lakh.planner.search import OBJECTIVES, Candidate, Objective, SearchResult, candidate_of, search
 from lakh.planner.space import DIMENSIONS, PRUNING_RULES, SPACE_RULES, PlanRequest, SearchOptions, Space, SpaceCount
@@ -21,6 +22,7 @@ __all__ = [
     "Framework",
     "Launch",
     "Objective",
+    "Plan",
     "PlanRequest",
     "PowerModel",
     "Range",
@@ -34,11 +36,14 @@ __all__ = [
     "candidate_of",
     "compare",
     "default_sizes",
+    "economics_of",
     "emit",
     "explain",
     "framework_options",
     "infeasible",
     "layout_problems",
+    "plan",
+    "plan_request",
     "scale",
     "search",
     "shortfall",

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lakh.columns import Array
-from lakh.evidence import Fact
+from lakh.evidence import Fact, exact
 from lakh.perf.step import StepTable
-
-SECONDS_PER_HOUR = 3600.0
-JOULE_PER_KWH = 3.6e6
+from lakh.perf.system_of import System
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -69,8 +67,41 @@ class Economics:
     """Power and price of one accelerator; None where nobody has said."""
 
     power: PowerModel | None = None
-    usd_per_accelerator_hour: Fact | None = None
-    """What an accelerator costs per hour, host, network and power included."""
+    price_per_accelerator_s: Fact | None = None
+    """What one accelerator costs, metered, host, network and power included [currency/second]."""
+    currency: str | None = None
+    """"RMB", "USD"; None without a price."""
+
+
+_IDLE_SHARE = (0.1, 0.14, 0.22)
+"""Idle power of an accelerator over its board power where no source states it: low, middle, high. The span of the six
+accelerators of the catalogue that state both (S5000 and H200 0.10, GB300 up to 0.17, the highest B300 board 0.22)."""
+
+
+def economics_of(system: System) -> Economics:
+    """Power and price of a described system: its accelerator, its share of the node, its site, its price list."""
+    chip, node = system.accelerator, system.node
+    board = chip.board_power_watt
+    idle = chip.idle_power_watt
+    if idle is None:
+        low, middle, high = _IDLE_SHARE
+        idle = Fact(
+            value=board.value * middle,
+            low=board.low * low,
+            high=board.high * high,
+            unit="watt",
+            status="estimate",
+            source="10 to 22 % of the board power, as the accelerators of the catalogue that state both",
+        )
+    host = node.host_power_watt
+    share = node.accelerator_count
+    power = PowerModel(
+        accelerator_idle_watt=idle,
+        accelerator_max_watt=board,
+        host_watt=replace(host, value=host.value / share, low=host.low / share, high=host.high / share),
+        pue=exact(system.pue, "1", status="estimate", source=f"{system.cluster_name}: highest PUE of its sites"),
+    )
+    return Economics(power=power, price_per_accelerator_s=system.price_per_accelerator_s, currency=system.currency)
 
 
 def activity_of(table: StepTable) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from lakh.errors import InfeasibleError, Problem
 from lakh.perf.inputs import PlanInput
+from lakh.perf.validity import invalid_reasons
 from lakh.planner.search import EXPOSED_PARTS, Candidate, SearchResult, candidate_of
 from lakh.planner.space import (
     PlanRequest,
@@ -19,7 +20,6 @@ from lakh.planner.space import (
     nothing_divides,
     plan_fits,
     stages_divide,
-    tp_divides,
 )
 from lakh.spec.layout import RECOMPUTES, SHARDINGS, Layout
 
@@ -227,100 +227,40 @@ def _gib(value: float) -> str:
 def layout_problems(
     request: PlanRequest, layout: Layout, *, global_batch_sequences: int | None = None
 ) -> tuple[Problem, ...]:
-    """Every divisibility rule that a layout breaks, with what was found and what is accepted; empty if none."""
-    model, slots = request.model, request.stage_slots
+    """Every rule that a layout breaks: those of the step model, and what a plan needs beyond them."""
     batch = request.global_batch_sequences if global_batch_sequences is None else global_batch_sequences
-    sequence, count = request.sequence_length, request.accelerator_count
-    problems: list[Problem] = []
+    slots = request.stage_slots
+    problems = invalid_reasons(
+        request.model, layout, sequence_length=request.sequence_length, global_batch_sequences=batch
+    )
 
-    def refuse(name: str, accepted: str, hint: str = "") -> None:
-        problems.append(Problem(where=f"layout.{name}", found=getattr(layout, name), accepted=accepted, hint=hint))
+    def refuse(name: str, found: object, accepted: str, hint: str = "") -> None:
+        problems.append(Problem(where=f"layout.{name}", found=found, accepted=accepted, hint=hint))
 
-    tp_values = [t for t in divisors(model.head_count) if tp_divides(model, t)]
-    if layout.tp not in tp_values:
+    if layout.vpp > 1 and not stages_divide(slots, layout.pp * layout.vpp):
+        values = [v for v in range(1, slots + 3) if v == 1 or stages_divide(slots, v * layout.pp)]
+        accepted = f"pp x vpp divides {slots} or {slots + 2} layers (vpp {_listed(values)} at pp {layout.pp})"
+        refuse("vpp", layout.vpp, accepted, f"Nearest: {min(values, key=lambda v: (abs(v - layout.vpp), v))}.")
+    experts = request.model.experts
+    if experts is not None and experts.expert_ffn_size % layout.etp:
+        refuse("etp", layout.etp, f"a divisor of the expert width {experts.expert_ffn_size}")
+    ranks = layout.dp * layout.cp
+    if layout.sharding == "hsdp" and (ranks % layout.shard_group or layout.shard_group >= ranks):
+        smaller = [d for d in divisors(ranks) if 1 < d < ranks]
         refuse(
-            "tp",
-            f"a size that divides {model.head_count} heads and {model.kv_head_count} key-value heads "
-            f"({_listed(tp_values)})",
-            _nearest(layout.tp, tp_values),
+            "shard_group", layout.shard_group, f"a divisor of dp x cp = {ranks}, smaller than it ({_listed(smaller)})"
         )
-    if layout.cp > 1 and sequence % (2 * layout.cp):
-        cp_values = [1, *(c for c in divisors(sequence) if c > 1 and sequence % (2 * c) == 0)]
-        refuse(
-            "cp",
-            f"2 cp divides the sequence of {sequence} tokens ({_listed(cp_values)})",
-            _nearest(layout.cp, cp_values),
-        )
-    if layout.pp > slots + 2:
-        refuse("pp", f"1 to {slots + 2} stages for {slots} layers")
-    stages = layout.pp * layout.vpp
-    if layout.vpp > 1 and layout.pp == 1:
-        refuse("vpp", "1 without a pipeline (pp 1)")
-    elif layout.vpp > 1 and not stages_divide(slots, stages):
-        vpp_values = [v for v in range(1, slots + 3) if v == 1 or stages_divide(slots, v * layout.pp)]
-        refuse(
-            "vpp",
-            f"pp x vpp divides {slots} or {slots + 2} layers ({_listed(vpp_values)} at pp {layout.pp})",
-            _nearest(layout.vpp, vpp_values),
-        )
-    if layout.vpp > 1 and layout.schedule in ("zero-bubble", "dualpipe"):
-        refuse("vpp", f"1 with the {layout.schedule} schedule")
-    if layout.schedule == "dualpipe" and layout.pp % 2:
-        refuse("schedule", f"dualpipe with an even pp; pp is {layout.pp}")
-    if batch % layout.dp:
-        near = max((d for d in divisors(batch) if d <= layout.dp), default=1)
-        refuse("dp", f"a size that divides the global batch of {batch} sequences", f"Nearest below: {near}.")
-    elif (batch // layout.dp) % layout.micro_batch:
-        mb_values = divisors(batch // layout.dp)
-        refuse(
-            "micro_batch",
-            f"a size that divides the {batch // layout.dp} sequences of a data-parallel rank ({_listed(mb_values)})",
-            _nearest(layout.micro_batch, mb_values),
-        )
-    elif layout.vpp > 1 and (batch // layout.dp // layout.micro_batch) % layout.pp:
-        micro_batches = batch // layout.dp // layout.micro_batch
-        refuse(
-            "vpp",
-            f"1, or micro-batches per step that are a multiple of pp: there are {micro_batches} for pp {layout.pp}",
-        )
-    if layout.accelerator_count > count:
+    if layout.accelerator_count > request.accelerator_count:
+        found = f"tp x cp x pp x dp = {layout.accelerator_count}"
         problems.append(
-            Problem(
-                where="layout",
-                found=f"tp x cp x pp x dp = {layout.accelerator_count}",
-                accepted=f"{count} accelerators or fewer",
-            )
+            Problem(where="layout", found=found, accepted=f"at most {request.accelerator_count} accelerators")
         )
-    experts, ranks = model.experts, layout.tp * layout.cp * layout.dp
-    if experts is None:
-        for name in ("ep", "etp"):
-            if getattr(layout, name) > 1:
-                refuse(name, "1: the model has no experts")
-    else:
-        if experts.expert_count % layout.ep:
-            ep_values = divisors(experts.expert_count)
-            refuse(
-                "ep",
-                f"a size that divides {experts.expert_count} experts ({_listed(ep_values)})",
-                _nearest(layout.ep, ep_values),
-            )
-        if experts.expert_ffn_size % layout.etp:
-            refuse("etp", f"a size that divides the expert width {experts.expert_ffn_size}")
-        if ranks % (layout.ep * layout.etp):
-            refuse("ep", f"ep x etp divides dp x cp x tp = {ranks}; it is {layout.ep * layout.etp}")
-    group_ranks = layout.dp * layout.cp
-    if layout.sharding == "hsdp" and (group_ranks % layout.shard_group or layout.shard_group > group_ranks):
-        refuse("shard_group", f"a size that divides dp x cp = {group_ranks} ({_listed(divisors(group_ranks))})")
     return tuple(problems)
 
 
-def _listed(values: Any) -> str:
+def _listed(values: Sequence[int]) -> str:
     shown = [str(value) for value in values]
     return ", ".join(shown[:14]) + (", ..." if len(shown) > 14 else "")
-
-
-def _nearest(found: int, values: Any) -> str:
-    return f"Nearest: {min(values, key=lambda value: (abs(value - found), value))}."
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Literal, get_args
 
 from lakh.errors import InfeasibleError, Problem, RequestError, list_names, nearest_hint
 from lakh.fabric.closed_form import CollectiveModel
-from lakh.planner.economics import SECONDS_PER_HOUR, Economics, Range, range_of
+from lakh.planner.economics import Economics, Range, range_of
 from lakh.planner.explain import PART_WORDS, shortfall, step_parts_s
 from lakh.planner.search import Candidate, search
 from lakh.planner.space import PlanRequest, SearchOptions
@@ -48,8 +48,8 @@ class ScalePoint:
     """Facility power of the accelerators in use."""
     energy_joule: Range | None
     """For the asked tokens."""
-    cost_usd: Range | None
-    """For the asked tokens, all accelerators of this size paid."""
+    cost: Range | None
+    """For the asked tokens, all accelerators of this size paid [`Economics.currency`]."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -240,8 +240,8 @@ def _point(
     if economics is not None and economics.power is not None:
         power = economics.power.watt_range(best.activity).times(best.accelerator_count)
         energy = None if time_s is None else power.times(time_s)
-    if economics is not None and economics.usd_per_accelerator_hour is not None and time_s is not None:
-        cost = range_of(economics.usd_per_accelerator_hour).times(count * time_s / SECONDS_PER_HOUR)
+    if economics is not None and economics.price_per_accelerator_s is not None and time_s is not None:
+        cost = range_of(economics.price_per_accelerator_s).times(count * time_s)
     return ScalePoint(
         accelerator_count=count,
         candidate=best,
@@ -253,7 +253,7 @@ def _point(
         train_time_s=time_s,
         power_watt=power,
         energy_joule=energy,
-        cost_usd=cost,
+        cost=cost,
     )
 
 
