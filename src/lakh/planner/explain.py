@@ -213,6 +213,11 @@ def _effect(request: PlanRequest, winner: Candidate, name: str, value: Any, layo
         return KnobEffect(dimension=name, value=value, step_time_ratio=None, device_bytes=other.device_bytes, text=text)
     ratio = other.step_time_s / winner.step_time_s
     comparison = compare(winner, other)
+    if abs(ratio - 1) < 5e-5:
+        text = f"{what}: the same time, {_gib(other.device_bytes)} GiB instead of {_gib(winner.device_bytes)}"
+        return KnobEffect(
+            dimension=name, value=value, step_time_ratio=ratio, device_bytes=other.device_bytes, text=text
+        )
     word = "slower" if ratio >= 1 else "faster"
     first, last = comparison.differences[0], comparison.differences[-1]
     main = first if ratio >= 1 else last
