@@ -41,7 +41,7 @@ def make_system(*, memory_gib: float = 79.9, scale_out_bytes_per_s: float = 50e9
         memory_bytes=memory_gib * 2**30,
         kernel_gap_s=2e-6,
         host_speed=1,
-        jitter_sigma=0.005,
+        jitter_scale=0.005,
     )
     network = _floats(
         NetworkInput,

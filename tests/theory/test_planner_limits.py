@@ -39,7 +39,7 @@ def test_weak_scaling_without_jitter_or_network_limits_is_nearly_flat(request_of
         "llama-8b", accelerator_count=512, global_batch_sequences=4096, tp=(1,), pp=(2,), cp=(1,), vpp=(1,),
         sharding=("zero1",), precision=("bf16",), recompute=("full",), micro_batch=(1,), schedule=("1f1b",),
     )  # fmt: skip
-    request = with_device(request, jitter_sigma=0.0)
+    request = with_device(request, jitter_scale=0.0)
     network = replace(
         request.system.network, scale_out_latency_s=np.float64(0.0), scale_out_bytes_per_s=np.float64(1e14)
     )
