@@ -41,7 +41,7 @@ def s5000_like() -> SystemInput:
         "memory_bytes": 79.9 * 2**30,
         "kernel_gap_s": 2e-6,
         "host_speed": 1.0,
-        "jitter_sigma": 0.005,
+        "jitter_scale": 0.002,
     }
     network = {
         "scale_up_kind": float(SCALE_UP_KINDS.index("full-mesh")),
@@ -72,6 +72,7 @@ def software() -> SoftwareInput:
     """A framework generation of round numbers."""
     values = {
         "flash_attention": 1.0,
+        "fused_sinks": 1.0,
         "attention_dropout": 0.0,
         "attention_factor": 1.0,
         "elementwise_factor": 1.3,
