@@ -345,7 +345,7 @@ def _layout(row: _Row, model: Model, generation: str, assumptions: list[str]) ->
         return f"ep {ep} x etp {etp} does not divide the {dp * cp * tp} ranks of a pipeline stage"
     if row.text("recompute") in ("", "not stated"):
         assumptions.append("recomputation not stated: the least that fits is taken")
-    sequence_parallel = tp > 1 and not generation.startswith(("megatron-2021",))
+    sequence_parallel = tp > 1 and not generation.startswith(("megatron-2021", "deepspeed-2022"))
     if generation.startswith("megatron-2022"):
         sequence_parallel = "sequence parallel" in row.text("recompute")
     return Layout(
@@ -438,6 +438,8 @@ def generation_of(framework: str, published: str, features: str) -> tuple[str, d
         generation = "jax"
     elif "habana" in name or name.startswith(("pytorch 1.13", "pytorch 2.0")):
         generation = "megatron-2023"
+    elif year <= 2022 and "deepspeed" in name:
+        generation = "deepspeed-2022"
     elif year <= 2021:
         generation = "megatron-2021"
     elif year == 2022:

@@ -134,6 +134,7 @@ DEVICE_OVERRIDES: Mapping[str, Mapping[str, Prior]] = {
 
 GENERATIONS: tuple[str, ...] = (
     "megatron-2021",
+    "deepspeed-2022",
     "megatron-2022",
     "megatron-2023",
     "megatron-2024",
