@@ -23,8 +23,8 @@ from lakh.spec.layout import Layout, Precision, Recompute, Sharding
 REQUIRED_COLUMNS: tuple[str, ...] = ("row_id", "model", "hardware", "n_accel", "seq_len", "micro_batch")
 NUMBER_COLUMNS: tuple[str, ...] = (
     "layers", "hidden", "ffn", "heads", "kv_heads", "head_dim", "vocab", "seq_len", "n_accel", "tp", "pp", "vpp",
-    "cp", "ep", "etp", "dp", "micro_batch", "params_b", "active_params_b", "global_batch_seqs", "step_time_s", "tokens_per_s_per_accel",
-    "tokens_per_s_total", "mem_gib", "scale_up_domain",
+    "cp", "ep", "etp", "dp", "micro_batch", "params_b", "active_params_b", "global_batch_seqs", "step_time_s",
+    "tokens_per_s_per_accel", "tokens_per_s_total", "mem_gib", "scale_up_domain",
 )  # fmt: skip
 
 
