@@ -20,7 +20,7 @@ from typing import Any, Literal, cast, get_args
 import numpy as np
 
 from lakh.catalog import Accelerator, Claim, Model, Node, accelerator, accelerators, claim, claims, models, node, nodes
-from lakh.catalog.calibration import Calibration, load_calibration
+from lakh.catalog.calibration import Calibration
 from lakh.errors import InfeasibleError, Problem, RequestError, UnknownNameError, list_names, nearest_hint
 from lakh.evidence import Fact
 from lakh.fabric.closed_form import CollectiveModel
@@ -28,7 +28,7 @@ from lakh.perf.flops import MFU_CONVENTIONS, MfuConvention, hardware_flop_factor
 from lakh.perf.inputs import ModelInput
 from lakh.perf.predict import ErrorBar, Prediction, error_bar
 from lakh.perf.predict import predict as predict_step
-from lakh.perf.system_of import DEFAULT_GENERATION, System, software_of, system_of
+from lakh.perf.system_of import DEFAULT_GENERATION, System, system_of
 from lakh.planner import (
     FRAMEWORKS,
     Candidate,
@@ -36,17 +36,17 @@ from lakh.planner import (
     Framework,
     Launch,
     PlanRequest,
-    PowerModel,
     Range,
     Scaling,
     SearchOptions,
     SearchResult,
     Space,
     default_sizes,
+    economics_of,
     emit,
     explain,
-    framework_options,
     infeasible,
+    plan_request,
     search,
 )
 from lakh.planner import scale as scale_curve
@@ -62,7 +62,7 @@ from lakh.report.results import (
 )
 from lakh.report.unknowns import unknowns, variants
 from lakh.spec import load_cluster, load_scenario, resolve_model
-from lakh.spec.cluster import Cluster, assumed
+from lakh.spec.cluster import Cluster
 from lakh.spec.cluster_file import cluster_names
 from lakh.spec.job import OBJECTIVES, Job, Objective
 from lakh.spec.layout import PRECISIONS, Layout
@@ -186,12 +186,11 @@ def plan(
     train_tokens: float | None = None,
     fabric: FabricLevel = "closed",
     workers: int | None = None,
-    calibration: Calibration | None = None,
 ) -> PlanResult:
     """The best layouts of the whole space, why the best one is, and what a run would take.
 
     Args:
-        model, cluster, sequence_length, global_batch_sequences, generation, fabric, calibration: as in `predict`
+        model, cluster, sequence_length, global_batch_sequences, generation, fabric: as in `predict`
         accelerators: how many of the cluster's accelerators the plan may use; all unless given
         objective: what to minimise for one global batch: step-time, cost (accelerator time) or energy
         top: layout families (tp, cp, pp, ep) to rank
@@ -208,17 +207,17 @@ def plan(
     _check_plan(objective, framework, emit_launch)
     _whole_numbers(sequence_length=sequence_length, global_batch_sequences=global_batch_sequences, top=top)
     described = _cluster(cluster)
-    system = system_of(described, calibration=calibration)
-    chosen = framework_options(framework, options or SearchOptions()) if framework else options or SearchOptions()
+    system = system_of(described)
     generation = generation or (TORCHTITAN_GENERATION if framework == "torchtitan" else DEFAULT_GENERATION)
-    request = PlanRequest(
-        model=_trainable(_model(model)),
-        system=system.input,
-        software=software_of(generation, calibration=calibration),
-        accelerator_count=_accelerators(accelerators, system),
+    request = plan_request(
+        _model(model),
+        system,
         sequence_length=sequence_length,
         global_batch_sequences=global_batch_sequences,
-        options=chosen,
+        accelerator_count=_accelerators(accelerators, system),
+        generation=generation,
+        options=options,
+        framework=framework,
     )
     return _plan(
         request,
@@ -231,7 +230,6 @@ def plan(
         train_tokens=train_tokens,
         network=_network(fabric),
         workers=workers,
-        calibration=calibration,
     )
 
 
@@ -253,7 +251,6 @@ def scale(
     mfu_convention: MfuConvention = "causal",
     fabric: FabricLevel = "closed",
     workers: int | None = None,
-    calibration: Calibration | None = None,
 ) -> ScaleResult:
     """Throughput, MFU and scaling efficiency over sizes of the cluster, and what bends the curve.
 
@@ -275,20 +272,20 @@ def scale(
     _check_choice("mfu convention", mfu_convention, MFU_CONVENTIONS)
     _whole_numbers(sequence_length=sequence_length, global_batch_sequences=global_batch_sequences)
     described = _cluster(cluster)
-    system = system_of(described, calibration=calibration)
+    system = system_of(described)
     most = system.accelerator_count
     points = tuple(sizes) if sizes else default_sizes(system.node.accelerator_count, most)
     _check_sizes(points, system)
     generation = generation or (TORCHTITAN_GENERATION if framework == "torchtitan" else DEFAULT_GENERATION)
-    chosen = framework_options(framework, options or SearchOptions()) if framework else options or SearchOptions()
-    request = PlanRequest(
-        model=_trainable(_model(model)),
-        system=system.input,
-        software=software_of(generation, calibration=calibration),
-        accelerator_count=_accelerators(accelerators or max(points), system),
+    request = plan_request(
+        _model(model),
+        system,
         sequence_length=sequence_length,
         global_batch_sequences=global_batch_sequences,
-        options=chosen,
+        accelerator_count=_accelerators(accelerators or max(points), system),
+        generation=generation,
+        options=options,
+        framework=framework,
     )
     return _scale(
         request,
@@ -303,7 +300,6 @@ def scale(
         mfu_convention=mfu_convention,
         network=_network(fabric),
         workers=workers,
-        calibration=calibration,
     )
 
 
@@ -334,7 +330,6 @@ def rehearse(
     scenario: str | Path | Scenario,
     *,
     workers: int | None = None,
-    calibration: Calibration | None = None,
     progress: Progress | None = None,
 ) -> Rehearsal:
     """Plan every training job of a scenario on its cluster, from the smallest size to all of it, beside the claims.
@@ -350,14 +345,16 @@ def rehearse(
     if not jobs:
         kinds = sorted({job.kind for job in asked.jobs})
         raise RequestError(
-            Problem(where=f"{asked.origin or asked.name}: jobs", found=", ".join(kinds), accepted="one job of kind train")
+            Problem(
+                where=f"{asked.origin or asked.name}: jobs", found=", ".join(kinds), accepted="one job of kind train"
+            )
         )
-    system = system_of(asked.cluster, calibration=calibration)
+    system = system_of(asked.cluster)
     rehearsed = []
     for index, job in enumerate(jobs):
         if progress:
             progress(f"planning {job.name}", 2 * index, 2 * len(jobs))
-        request, generation = _job_request(job, system, calibration)
+        request, generation = _job_request(job, system)
         framework = cast(Framework, job.framework) if job.framework in FRAMEWORKS else None
         tokens = job.workload.tokens.value if job.workload and job.workload.tokens else None
         planned = _plan(
@@ -371,7 +368,6 @@ def rehearse(
             train_tokens=tokens,
             network=None,
             workers=workers,
-            calibration=calibration,
         )
         if progress:
             progress(f"scaling {job.name}", 2 * index + 1, 2 * len(jobs))
@@ -389,9 +385,8 @@ def rehearse(
             mfu_convention="causal",
             network=None,
             workers=workers,
-            calibration=calibration,
         )
-        effects = _effects(planned, asked.cluster, calibration)
+        effects = _effects(planned, asked.cluster)
         rehearsed.append(JobRehearsal(job=job, plan=planned, curve=curve, effects=effects))
     if progress:
         progress("comparing with the claims", 2 * len(jobs), 2 * len(jobs))
@@ -411,14 +406,6 @@ def rehearse(
 
 def _model(model: ModelLike) -> Model:
     return model if isinstance(model, Model) else resolve_model(model)
-
-
-def _trainable(model: Model) -> Model:
-    if not model.formulae_apply:
-        raise RequestError(
-            Problem(where="model", found=model.name, accepted="a model with softmax attention in every layer")
-        )
-    return model
 
 
 def _cluster(cluster: ClusterLike) -> Cluster:
@@ -494,10 +481,9 @@ def _plan(
     train_tokens: float | None,
     network: CollectiveModel | None,
     workers: int | None,
-    calibration: Calibration | None,
 ) -> PlanResult:
     started = time.perf_counter()
-    economics = Economics(power=_power_model(cluster, system))
+    economics = _economics(cluster, system)
     try:
         found: SearchResult = search(
             request,
@@ -511,9 +497,7 @@ def _plan(
         raise infeasible(request) from None
     search_time_s = time.perf_counter() - started
     best = found.best
-    bar = error_bar(
-        best.step_time_s, system, best.layout, moe=request.model.is_moe, calibration=calibration or load_calibration()
-    )
+    bar = error_bar(best.step_time_s, system, best.layout, moe=request.model.is_moe)
     launch: Launch | None = None
     if framework is not None:
         launch = emit(
@@ -525,6 +509,8 @@ def _plan(
             accelerators_per_node=system.node.accelerator_count,
             train_tokens=train_tokens,
         )
+    explanation = explain(request, found)
+    found = replace(found, ranked=found.ranked[:top])
     return PlanResult(
         model=request.model,
         cluster_name=cluster.name,
@@ -537,7 +523,7 @@ def _plan(
         objective=objective,
         search=found,
         search_time_s=search_time_s,
-        explanation=explain(request, found),
+        explanation=explanation,
         error_bar=bar,
         mfu=mfu_by_convention(request.model, request.sequence_length, best),
         run=_run(best, bar, request.accelerator_count, train_tokens, economics, cluster, request.sequence_length),
@@ -561,9 +547,8 @@ def _scale(
     mfu_convention: MfuConvention,
     network: CollectiveModel | None,
     workers: int | None,
-    calibration: Calibration | None,
 ) -> ScaleResult:
-    economics = Economics(power=_power_model(cluster, system))
+    economics = _economics(cluster, system)
     curve = scale_curve(
         request,
         sizes=sizes,
@@ -578,7 +563,7 @@ def _scale(
     bands = []
     for point in curve.points:
         best = point.candidate
-        bar = error_bar(best.step_time_s, system, best.layout, moe=request.model.is_moe, calibration=calibration)
+        bar = error_bar(best.step_time_s, system, best.layout, moe=request.model.is_moe)
         slow, fast = bar.high_s / best.step_time_s, bar.low_s / best.step_time_s
         tokens = Range(low=point.tokens_per_s / slow, value=point.tokens_per_s, high=point.tokens_per_s / fast)
         bands.append(
@@ -630,28 +615,18 @@ def mfu_by_convention(model: Model, sequence_length: int, candidate: Candidate) 
 # --- power and money -------------------------------------------------------------------------------------------
 
 
-def _power_model(cluster: Cluster, system: System) -> PowerModel:
-    """Power of one accelerator with its share of the box and of the site; switches and storage are not in it."""
-    chip, kind = system.accelerator, system.node
-    board = chip.board_power_watt
-    idle = chip.idle_power_watt or assumed(
-        0.15 * board.value,
-        "watt",
-        low=0.1 * board.low,
-        high=0.25 * board.high,
-        why="not published for this accelerator; 10 to 25 % of the board limit, as for others in the catalogue",
-    )
-    host = kind.host_power_watt
-    share = kind.accelerator_count
-    per_accelerator = replace(host, value=host.value / share, low=host.low / share, high=host.high / share)
+def _economics(cluster: Cluster, system: System) -> Economics:
+    """Power and price of the system, with the whole range of its sites' power usage effectiveness."""
+    economics = economics_of(system)
+    assert economics.power is not None
     sites = [site for site in cluster.sites if site.accelerator_count > 0]
     pue = replace(
         sites[0].pue,
-        value=max(site.pue.value for site in sites),
+        value=economics.power.pue.value,
         low=min(site.pue.low for site in sites),
         high=max(site.pue.high for site in sites),
     )
-    return PowerModel(accelerator_idle_watt=idle, accelerator_max_watt=board, host_watt=per_accelerator, pue=pue)
+    return replace(economics, power=replace(economics.power, pue=pue))
 
 
 def _power(economics: Economics, best: Candidate) -> Range:
@@ -684,9 +659,8 @@ def _run(
     train_time_s = Range(low=bar.low_s * steps, value=best.step_time_s * steps, high=bar.high_s * steps)
     power = _power(economics, best)
     energy = _times(power, train_time_s)
-    prices = cluster.prices
-    rate = prices.on_demand_per_accelerator_s if prices else None
-    energy_price = prices.energy_per_joule if prices else None
+    rate = economics.price_per_accelerator_s
+    energy_price = cluster.prices.energy_per_joule if cluster.prices else None
     return RunEstimate(
         tokens=train_tokens,
         step_count=steps,
@@ -695,36 +669,39 @@ def _run(
         energy_joule=energy,
         energy_cost=_times(energy, _of(energy_price)) if energy_price else None,
         rent=_times(train_time_s, _of(rate)).times(accelerator_count) if rate else None,
-        currency=prices.currency if prices else None,
+        currency=cluster.prices.currency if cluster.prices else None,
     )
 
 
 # --- rehearsal -------------------------------------------------------------------------------------------------
 
 
-def _job_request(job: Job, system: System, calibration: Calibration | None) -> tuple[PlanRequest, str]:
+def _job_request(job: Job, system: System) -> tuple[PlanRequest, str]:
     """What a job asks of the planner: its constraints as options of the search."""
     assert job.model is not None
     assert job.workload is not None
     limits = job.constraints
-    most = system.accelerator_count if not limits.one_site else min(system.accelerator_count, system.site_accelerator_count)
+    most = (
+        system.accelerator_count
+        if not limits.one_site
+        else min(system.accelerator_count, system.site_accelerator_count)
+    )
     count = most if job.accelerators is None else _accelerators(min(job.accelerators, most), system)
     options = SearchOptions(batch_slack=0.05)
     if job.layout is not None:
         options = _like(options, job.layout, all_of_it=True)
-    if job.framework in FRAMEWORKS:
-        options = framework_options(cast(Framework, job.framework), options)
     if limits.precisions:
         options = replace(options, precision=tuple(name for name in PRECISIONS if name in limits.precisions))
     generation = TORCHTITAN_GENERATION if job.framework == "torchtitan" else DEFAULT_GENERATION
-    request = PlanRequest(
-        model=_trainable(job.model),
-        system=system.input,
-        software=software_of(generation, calibration=calibration),
-        accelerator_count=count,
+    request = plan_request(
+        job.model,
+        system,
         sequence_length=job.workload.sequence_length,
         global_batch_sequences=job.workload.global_batch_sequences,
+        accelerator_count=count,
+        generation=generation,
         options=options,
+        framework=cast(Framework, job.framework) if job.framework in FRAMEWORKS else None,
     )
     if limits.tp_max is not None and options.tp is None:
         allowed = tuple(tp for tp in Space(request).values["tp"] if tp <= limits.tp_max)
@@ -748,19 +725,18 @@ def _like(options: SearchOptions, best: Candidate | Layout, *, all_of_it: bool =
     return replace(options, **kept)
 
 
-def _effects(planned: PlanResult, cluster: Cluster, calibration: Calibration | None) -> tuple[UnknownEffect, ...]:
+def _effects(planned: PlanResult, cluster: Cluster) -> tuple[UnknownEffect, ...]:
     """The best layout again with each unknown at its ends, everything else as assumed; the strongest first."""
     best = planned.best
 
     def step_time_s(changed: Cluster) -> float:
         return predict_step(
             planned.model,
-            system_of(changed, calibration=calibration),
+            system_of(changed),
             best.layout,
             sequence_length=planned.sequence_length,
             global_batch_sequences=best.global_batch_sequences,
             generation=planned.generation,
-            calibration=calibration,
         ).step_time_s
 
     assumed_s = step_time_s(cluster)

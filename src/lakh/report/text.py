@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from lakh.evidence import Fact
-from lakh.planner.economics import JOULE_PER_KWH, Range
+from lakh.planner.economics import Range
 from lakh.units import format_bytes_gib, format_duration, format_quantity
 
 MISSING = "-"
 """What a table shows where nothing is known."""
 
 DAY_S = 86400.0
+JOULE_PER_KWH = 3.6e6
 
 
 def percent(value: float | None, *, digits: int = 1) -> str:
@@ -73,12 +75,11 @@ def span(low: str, high: str) -> str:
     return f"{low} to {high}"
 
 
-def range_text(value: Range, write: object) -> str:
+def range_text(value: Range, write: Callable[[float], str]) -> str:
     """A range through one of the writers above: "31.2 (27.0 to 36.1) days"."""
-    assert callable(write)
     if value.low == value.high:
-        return str(write(value.value))
-    return f"{write(value.value)} ({span(str(write(value.low)), str(write(value.high)))})"
+        return write(value.value)
+    return f"{write(value.value)} ({span(write(value.low), write(value.high))})"
 
 
 def fact_value(value: float, unit: str) -> str:

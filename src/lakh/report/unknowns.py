@@ -64,7 +64,7 @@ def _name(path: Path, thing: Any) -> str:
     place: Any = thing
     owner = ""
     for part in path[:-1]:
-        place = place[part] if isinstance(place, Mapping | tuple) else getattr(place, str(part))
+        place = getattr(place, part) if isinstance(part, str) and hasattr(place, part) else place[part]
         if is_dataclass(place):
             owner = str(getattr(place, "name", owner) or owner)
     head = words[0].replace("_", " ")
@@ -109,7 +109,9 @@ def variants(cluster: Cluster) -> tuple[Variant, ...]:
     """
     result = []
     for unknown in unknowns(cluster):
-        low, high = (with_value(cluster, unknown.fact, end, STEP_FIELDS) for end in (unknown.fact.low, unknown.fact.high))
+        low, high = (
+            with_value(cluster, unknown.fact, end, STEP_FIELDS) for end in (unknown.fact.low, unknown.fact.high)
+        )
         if low is cluster or high is cluster:
             continue
         result.append(

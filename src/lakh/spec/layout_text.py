@@ -69,7 +69,9 @@ def layout_values(text: str, *, where: str = "layout") -> dict[str, Any]:
         if field in NAMES and value not in NAMES[field]:
             accepted = list_names(NAMES[field])
             problems.append(
-                Problem(where=f"{where}.{field}", found=value, accepted=accepted, hint=nearest_hint(value, NAMES[field]))
+                Problem(
+                    where=f"{where}.{field}", found=value, accepted=accepted, hint=nearest_hint(value, NAMES[field])
+                )
             )
         elif field in values:
             problems.append(Problem(where=f"{where}.{field}", found=word, accepted="each word at most once"))
