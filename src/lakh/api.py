@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, TypeVar, cast, get_args
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from lakh.perf.predict import predict as predict_step
 from lakh.perf.system_of import DEFAULT_GENERATION, System, system_of
 from lakh.planner import (
     FRAMEWORKS,
+    SCALINGS,
     Candidate,
     Economics,
     Framework,
@@ -70,6 +71,9 @@ from lakh.spec.layout_text import parse_layout
 from lakh.spec.scenario import Scenario
 from lakh.validation.report import LEAVE_OUTS, LeaveOut, ValidationReport
 from lakh.validation.report import validate as validate_rows
+
+A = TypeVar("A")
+T = TypeVar("T")
 
 ModelLike = str | Path | Model
 """A catalogue name, a path to a config.json (or its folder), or a model."""
@@ -155,17 +159,22 @@ def predict(
     Raises:
         RequestError: an argument is refused, or the layout does not divide; every reason is listed
     """
-    _whole_numbers(sequence_length=sequence_length, global_batch_sequences=global_batch_sequences)
-    system = system_of(_cluster(cluster), calibration=calibration)
+    asked = _Asked()
+    asked.check(_whole_numbers, sequence_length=sequence_length, global_batch_sequences=global_batch_sequences)
+    found, described = asked.get(_model, model), asked.get(_cluster, cluster)
+    chosen = asked.get(parse_layout, layout) if isinstance(layout, str) else layout
+    network = asked.get(_network, fabric)
+    asked.finish()
+    system = system_of(described, calibration=calibration)
     return predict_step(
-        _model(model),
+        found,
         system,
-        parse_layout(layout) if isinstance(layout, str) else layout,
+        chosen,
         sequence_length=sequence_length,
         global_batch_sequences=global_batch_sequences,
         generation=generation or DEFAULT_GENERATION,
         switches=switches,
-        network=_network(fabric),
+        network=network,
         calibration=calibration,
     )
 
@@ -204,13 +213,16 @@ def plan(
         RequestError: an argument is refused, or nothing divides
         InfeasibleError: nothing fits in memory; says by how much, and what would help
     """
-    _check_plan(objective, framework, emit_launch)
-    _whole_numbers(sequence_length=sequence_length, global_batch_sequences=global_batch_sequences, top=top)
-    described = _cluster(cluster)
+    asked = _Asked()
+    asked.check(_check_plan, objective, framework, emit_launch)
+    asked.check(_whole_numbers, sequence_length=sequence_length, global_batch_sequences=global_batch_sequences, top=top)
+    found, described = asked.get(_model, model), asked.get(_cluster, cluster)
+    network = asked.get(_network, fabric)
+    asked.finish()
     system = system_of(described)
     generation = generation or (TORCHTITAN_GENERATION if framework == "torchtitan" else DEFAULT_GENERATION)
     request = plan_request(
-        _model(model),
+        found,
         system,
         sequence_length=sequence_length,
         global_batch_sequences=global_batch_sequences,
@@ -228,7 +240,7 @@ def plan(
         top=top,
         framework=framework if emit_launch else None,
         train_tokens=train_tokens,
-        network=_network(fabric),
+        network=network,
         workers=workers,
     )
 
@@ -268,17 +280,21 @@ def scale(
         RequestError: an argument is refused
         InfeasibleError: no size can be planned
     """
-    _check_plan("step-time", framework, False)
-    _check_choice("mfu convention", mfu_convention, MFU_CONVENTIONS)
-    _whole_numbers(sequence_length=sequence_length, global_batch_sequences=global_batch_sequences)
-    described = _cluster(cluster)
+    asked = _Asked()
+    asked.check(_check_plan, "step-time", framework, False)
+    asked.check(_check_choice, "mfu convention", mfu_convention, MFU_CONVENTIONS)
+    asked.check(_check_choice, "scaling", scaling, SCALINGS)
+    asked.check(_whole_numbers, sequence_length=sequence_length, global_batch_sequences=global_batch_sequences)
+    found, described = asked.get(_model, model), asked.get(_cluster, cluster)
+    network = asked.get(_network, fabric)
+    asked.finish()
     system = system_of(described)
     most = system.accelerator_count
     points = tuple(sizes) if sizes else default_sizes(system.node.accelerator_count, most)
     _check_sizes(points, system)
     generation = generation or (TORCHTITAN_GENERATION if framework == "torchtitan" else DEFAULT_GENERATION)
     request = plan_request(
-        _model(model),
+        found,
         system,
         sequence_length=sequence_length,
         global_batch_sequences=global_batch_sequences,
@@ -298,7 +314,7 @@ def scale(
         base=base,
         train_tokens=train_tokens,
         mfu_convention=mfu_convention,
-        network=_network(fabric),
+        network=network,
         workers=workers,
     )
 
@@ -402,6 +418,36 @@ def rehearse(
 
 
 # --- the way in: names and paths to objects --------------------------------------------------------------------
+
+
+class _Asked:
+    """Reads several arguments and raises the problems of all of them at once."""
+
+    def __init__(self) -> None:
+        self._problems: list[Problem] = []
+
+    def get(self, read: Callable[[A], T], argument: A) -> T:
+        """The argument as an object; where it is refused, the problem waits for `finish`, which then raises."""
+        try:
+            return read(argument)
+        except RequestError as error:
+            self._problems += error.problems
+            return cast(T, None)
+
+    def check(self, rule: Callable[..., None], *arguments: object, **named: object) -> None:
+        """Apply a rule that raises where it is broken."""
+        try:
+            rule(*arguments, **named)
+        except RequestError as error:
+            self._problems += error.problems
+
+    def finish(self) -> None:
+        """
+        Raises:
+            RequestError: with every problem met
+        """
+        if self._problems:
+            raise RequestError(self._problems)
 
 
 def _model(model: ModelLike) -> Model:

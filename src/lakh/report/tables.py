@@ -9,7 +9,7 @@ from io import StringIO
 from typing import Literal
 
 from rich import box
-from rich.console import Console
+from rich.console import Console, Group
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -94,8 +94,8 @@ def _natural(one: Table, index: int) -> int:
     return max(len(line) for cell in cells for line in (cell.splitlines() or [""]))
 
 
-def for_console(one: Table, width: int) -> RichTable:
-    """A table as rich draws it; without colour it loses nothing but boldness."""
+def for_console(one: Table, width: int) -> Group:
+    """A table as rich draws it, with its notes below; without colour it loses nothing but boldness."""
     shown = shown_columns(one, width)
     drawn = RichTable(
         title=one.title or None,
@@ -105,6 +105,7 @@ def for_console(one: Table, width: int) -> RichTable:
         pad_edge=False,
         padding=(0, _GAP - 1, 0, 0),
         header_style="bold",
+        show_header=any(column.heading for column in one.columns),
     )
     for index in shown:
         column = one.columns[index]
@@ -115,11 +116,7 @@ def for_console(one: Table, width: int) -> RichTable:
     notes = list(one.notes)
     if left_out:
         notes.append(f"left out at this width: {', '.join(left_out)} (a wider window or --json shows them)")
-    if notes:
-        drawn.caption = Text("\n".join(notes))
-        drawn.caption_justify = "left"
-        drawn.caption_style = "none"
-    return drawn
+    return Group(drawn, *(Text(f"  {note}") for note in notes), "") if notes else Group(drawn)
 
 
 def as_text(one: Table, *, width: int = 100) -> str:
