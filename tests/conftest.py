@@ -41,7 +41,7 @@ def make_system(*, memory_gib: float = 79.9, scale_out_bytes_per_s: float = 50e9
         memory_bytes=memory_gib * 2**30,
         kernel_gap_s=2e-6,
         host_speed=1,
-        jitter_sigma=0.005,
+        jitter_scale=0.002,
     )
     network = _floats(
         NetworkInput,
@@ -73,6 +73,7 @@ def make_software() -> SoftwareInput:
     software: SoftwareInput = _floats(
         SoftwareInput,
         flash_attention=1,
+        fused_sinks=1,
         attention_dropout=0,
         elementwise_factor=1.3,
         cast_factor=1.2,

@@ -28,6 +28,8 @@ def small(request_of):
         micro_batch=(1, 2),
         cp=(1,),
         schedule=("1f1b",),
+        vpp=(1, 2, 5),
+        sharding=("none", "zero1", "zero3"),
     )
 
 

@@ -67,6 +67,8 @@ class Model:
     """Every MLP matrix, each expert's and the router's included, adds a bias (GPT, gpt-oss)."""
     norm_bias: bool = False
     """Norms have a shift beside their scale: LayerNorm, not RMSNorm."""
+    attention_sinks: bool = False
+    """True where each head has a learned score that takes part in the softmax and no value (gpt-oss)."""
     qk_norm: bool = False
     """Query and key heads are normalised with a learned scale per head dimension (Qwen3)."""
     published_parameter_count: float | None = None

@@ -61,6 +61,8 @@ class ModelInput(Columns):
     """Tokens; infinite where there is no window."""
     sliding_window_layer_fraction: Array
     mtp_layer_count: Array
+    attention_sinks: Array
+    """1 where heads have learned sinks, which not every fused attention kernel supports."""
 
     @classmethod
     def of(cls, model: Model, *, mtp_layer_count: int | None = None) -> ModelInput:
@@ -89,6 +91,7 @@ class ModelInput(Columns):
             "qk_rope_size": mla.qk_rope_head_size if mla else 0,
             "sliding_window": model.sliding_window if model.sliding_window else np.inf,
             "sliding_window_layer_fraction": model.sliding_window_layer_fraction,
+            "attention_sinks": float(model.attention_sinks),
             "mtp_layer_count": model.mtp_layer_count if mtp_layer_count is None else mtp_layer_count,
         }
         return cls(**{name: np.float64(value) for name, value in values.items()})  # type: ignore[arg-type]

@@ -51,7 +51,7 @@ def device_input(accelerator: Accelerator, values: Values) -> DeviceInput:
         memory_bytes=_column(usable.value),
         kernel_gap_s=_column(values["kernel_gap_s"]),
         host_speed=_column(values["host_speed"]),
-        jitter_sigma=_column(values["jitter_sigma"]),
+        jitter_scale=_column(values["jitter_scale"]),
     )
 
 

@@ -125,7 +125,7 @@ def memory_table(
     scores = heads * np.minimum(
         w.sequence_length, np.where(np.isinf(m.sliding_window), w.sequence_length, m.sliding_window)
     )
-    unfused = (1.0 - q.flash_attention) * np.where(selective, 0.0, 1.0)
+    unfused = (1.0 - q.fuses_attention(m)) * np.where(selective, 0.0, 1.0)
     attention = attention + unfused * scores * (wide + q.attention_dropout * (wide + 1.0))
     masks = q.attention_dropout * 2.0 * h / split
     attention = attention + masks + wide * h / split

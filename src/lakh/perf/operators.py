@@ -262,7 +262,7 @@ def layer_times(
         whole = gemm_s + attention.forward + elementwise.forward
         passes_s = tokens * (activation * width + 0.4 * around) * fused
         cheap = np.where(q.selective_kind >= SELECTIVE_CHEAP, passes_s + up_projection_s, 0.0)
-        again = (q.selective_kind == SELECTIVE_CORE) | (q.flash_attention < 1.0)
+        again = (q.selective_kind == SELECTIVE_CORE) | (q.fuses_attention(m) < 1.0)
         core = np.where(again, attention.forward + score_passes.forward, 0.0)
         per_op = np.where(q.selective_kind == SELECTIVE_PER_OP, 0.5 * gemm_s, 0.0)
         again_s: Array = full * whole + selective * (cheap + core + per_op)
@@ -380,7 +380,7 @@ def _attention(
     batched_rate = d.wide_flop_per_s * d.wide_gemm_efficiency / (1.0 + half / qk) / (1.0 + half / w.sequence_length)
     unfused_s = per_key * keys_full / batched_rate * alignment_factor(qk, _HEAD_MISALIGNMENT)
     unfused_s = unfused_s * np.where(np.mod(qk, 8.0) > 0, _NO_MATRIX_UNIT, 1.0)
-    flash = q.flash_attention > 0
+    flash = q.fuses_attention(m) > 0
     attention = Pass(
         forward=np.where(flash, fused_s, unfused_s) + gap,
         backward=np.where(flash, _BACKWARD_ATTENTION_WORK * fused_s, 2.0 * unfused_s) + gap,

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from lakh.columns import Array, Columns
+from lakh.perf.inputs import ModelInput
 
 SELECTIVE_CORE, SELECTIVE_CHEAP, SELECTIVE_PER_OP = range(3)
 """Megatron-LM's --recompute-activations; Megatron-Core's norm and activation modules; torchtitan's per-op policy."""
@@ -20,6 +23,8 @@ class SoftwareInput(Columns):
 
     flash_attention: Array
     """1 where attention is one fused kernel, 0 where scores go through memory."""
+    fused_sinks: Array
+    """1 where the fused kernel supports attention sinks; 0 where such models fall back to unfused attention."""
     attention_dropout: Array
     """1 where attention and residual dropout are on (GPT recipes before 2023)."""
     attention_factor: Array
@@ -63,3 +68,8 @@ class SoftwareInput(Columns):
     SELECTIVE_PER_OP (those and every second matmul)."""
     logit_bytes: Array
     """Bytes per logit that the loss keeps at its peak: 4 where it is fused, 8 to 14 where copies in fp32 are made."""
+
+    def fuses_attention(self, m: ModelInput) -> Array:
+        """1 where the model's attention runs as one fused kernel."""
+        supported: Array = self.flash_attention * np.where(m.attention_sinks > 0, self.fused_sinks, 1.0)
+        return supported

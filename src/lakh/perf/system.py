@@ -40,8 +40,8 @@ class DeviceInput(Columns):
     """Idle time of the device between two dependent kernels."""
     host_speed: Array
     """Speed of the host CPU in launching kernels, against a 2023 x86 server (1)."""
-    jitter_sigma: Array
-    """Relative standard deviation of one rank's step time."""
+    jitter_scale: Array
+    """Scale of the exponential delays of one rank, relative to its step time."""
 
     def gemm_flop_per_s(self, precision: Array) -> tuple[Array, Array]:
         """Peak and achievable rate of GEMMs in a precision (code) [flop/s]."""

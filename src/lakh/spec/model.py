@@ -224,7 +224,13 @@ def _gpt_oss(config: _Config) -> dict[str, Any]:
         moe_layer_count=fields["layer_count"],
     )
     bias = config.flag("attention_bias", True)
-    fields |= {"qkv_bias": bias, "attention_output_bias": bias, "mlp_bias": True, "experts": experts}
+    fields |= {
+        "qkv_bias": bias,
+        "attention_output_bias": bias,
+        "mlp_bias": True,
+        "attention_sinks": True,
+        "experts": experts,
+    }
     return fields | _window(config, _windowed_share(config, 0.5))
 
 
