@@ -4,8 +4,9 @@
 
 The peer is llm-analysis 0.2.2 (PyPI), an analytical latency and memory model of training. It is installed from PyPI
 into a temporary folder that is removed afterwards, about 220 MB, and runs in a process of its own; nothing of it is
-kept. It takes the share of peak FLOP/s as an input (its default, 1, is used as it is, and 0.5 beside it, about what
-large runs reach), knows tensor, pipeline and data parallelism, and no pipeline bubble.
+kept. It knows tensor, pipeline and data parallelism, and no pipeline bubble. The share of the peak that a run reaches
+is an input of it, not a prediction: it is run at all of the peak, and at half of it, which is about the measured
+answer of these very runs.
 
 The other tools that are compared with elsewhere do not install from a registry: on PyPI "calculon" is a
 producer-consumer library, "astra-sim-sdk" is an SDK without the simulator, and no package of the names simumax or
@@ -27,12 +28,12 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from lakh.catalog.calibration import load_calibration
 from lakh.catalog.loader import training_measurements_path
 from lakh.perf.inputs import ModelInput, PlanInput, WorkloadInput
 from lakh.perf.machine import device_input, network_input, software_input
 from lakh.perf.step import evaluate
 from lakh.perf.system import SystemInput
-from lakh.catalog.calibration import load_calibration
 from lakh.validation.measurements import Case, read_measurements
 
 PEER = "llm-analysis==0.2.2"
@@ -109,7 +110,8 @@ def peer_rows(runs: list[Case]) -> list[dict[str, Any]]:
         install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", PEER]
         subprocess.run(install, check=True)
         program = PEER_PROGRAM.replace("REPEATS", str(REPEATS))
-        ran = subprocess.run([python, "-c", program], input=json.dumps(asked), capture_output=True, text=True)
+        command = [python, "-c", program]
+        ran = subprocess.run(command, check=False, input=json.dumps(asked), capture_output=True, text=True)
     if ran.returncode:
         raise SystemExit(f"{PEER} failed:\n{ran.stderr}")
     answer = next(line for line in ran.stdout.splitlines() if line.startswith("RESULT"))
@@ -125,9 +127,7 @@ def lakh_row(run: Case) -> tuple[float, float]:
     system = SystemInput(device=device_input(run.accelerator, values), network=network)
     software = software_input(calibration.generation_values(run.generation), run.switches)
     model, plan = ModelInput.of(run.model, mtp_layer_count=run.mtp_layer_count), PlanInput.of(run.layout)
-    workload = WorkloadInput.of(
-        sequence_length=run.sequence_length, global_batch_sequences=run.global_batch_sequences
-    )
+    workload = WorkloadInput.of(sequence_length=run.sequence_length, global_batch_sequences=run.global_batch_sequences)
     start = time.perf_counter()
     for _ in range(REPEATS):
         table = evaluate(model, system, software, plan, workload)
