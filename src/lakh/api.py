@@ -159,7 +159,7 @@ def predict(
     Raises:
         RequestError: an argument is refused, or the layout does not divide; every reason is listed
     """
-    asked = _Asked()
+    asked = Asked()
     asked.check(_whole_numbers, sequence_length=sequence_length, global_batch_sequences=global_batch_sequences)
     found, described = asked.get(_model, model), asked.get(_cluster, cluster)
     chosen = asked.get(parse_layout, layout) if isinstance(layout, str) else layout
@@ -213,7 +213,7 @@ def plan(
         RequestError: an argument is refused, or nothing divides
         InfeasibleError: nothing fits in memory; says by how much, and what would help
     """
-    asked = _Asked()
+    asked = Asked()
     asked.check(_check_plan, objective, framework, emit_launch)
     asked.check(_whole_numbers, sequence_length=sequence_length, global_batch_sequences=global_batch_sequences, top=top)
     found, described = asked.get(_model, model), asked.get(_cluster, cluster)
@@ -280,7 +280,7 @@ def scale(
         RequestError: an argument is refused
         InfeasibleError: no size can be planned
     """
-    asked = _Asked()
+    asked = Asked()
     asked.check(_check_plan, "step-time", framework, False)
     asked.check(_check_choice, "mfu convention", mfu_convention, MFU_CONVENTIONS)
     asked.check(_check_choice, "scaling", scaling, SCALINGS)
@@ -420,7 +420,7 @@ def rehearse(
 # --- the way in: names and paths to objects --------------------------------------------------------------------
 
 
-class _Asked:
+class Asked:
     """Reads several arguments and raises the problems of all of them at once."""
 
     def __init__(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import Annotated, cast
 
 import typer
@@ -87,9 +88,11 @@ def plan(
         "schedule": schedule,
         "precision": precision,
     }
-    convention = o.convention_of(mfu_convention)
-    options = o.search_options(given, batch_slack)
-    train_tokens = o.tokens_of(tokens)
+    asked = api.Asked()
+    convention = asked.get(o.convention_of, mfu_convention)
+    options = asked.get(partial(o.search_options, batch_slack=batch_slack), given)
+    train_tokens = asked.get(o.tokens_of, tokens)
+    asked.finish()
     with progress("searching layouts"):
         result = api.plan(
             model,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, cast
 
 import typer
@@ -71,8 +72,10 @@ def predict(
         "schedule": schedule,
         "precision": precision,
     }
-    convention = o.convention_of(mfu_convention)
-    chosen = o.layout_of(layout, given)
+    asked = api.Asked()
+    convention = asked.get(o.convention_of, mfu_convention)
+    chosen = asked.get(partial(o.layout_of, layout), given)
+    asked.finish()
     result = api.predict(
         model,
         cluster,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, cast
 
@@ -94,12 +95,13 @@ def scale(
         "schedule": schedule,
         "precision": precision,
     }
-    convention = o.convention_of(mfu_convention)
-    options = o.search_options(given, 0.0)
-    points = o.sizes_of(sizes)
-    train_tokens = o.tokens_of(tokens)
-    if plot is not None and plot.suffix.casefold() not in (".svg", ".html"):
-        raise RequestError(Problem(where="--plot", found=str(plot), accepted="a name that ends in .svg or .html"))
+    asked = api.Asked()
+    convention = asked.get(o.convention_of, mfu_convention)
+    options = asked.get(partial(o.search_options, batch_slack=0.0), given)
+    points = asked.get(o.sizes_of, sizes)
+    train_tokens = asked.get(o.tokens_of, tokens)
+    asked.check(_check_plot, plot)
+    asked.finish()
     target = OutputFile(plot) if plot is not None else None
     try:
         with progress("planning each size"):
@@ -155,3 +157,8 @@ def _drawn(result: ScaleResult, path: Path) -> str:
         return charts_svg(charts)
     title = f"{result.model.name} on {result.cluster_name}"
     return charts_page(title, charts, scale_tables(result))
+
+
+def _check_plot(path: Path | None) -> None:
+    if path is not None and path.suffix.casefold() not in (".svg", ".html"):
+        raise RequestError(Problem(where="--plot", found=str(path), accepted="a name that ends in .svg or .html"))

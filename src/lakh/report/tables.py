@@ -10,6 +10,7 @@ from typing import Literal
 
 from rich import box
 from rich.console import Console, Group
+from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -116,7 +117,7 @@ def for_console(one: Table, width: int) -> Group:
     notes = list(one.notes)
     if left_out:
         notes.append(f"left out at this width: {', '.join(left_out)} (a wider window or --json shows them)")
-    return Group(drawn, *(Text(f"  {note}") for note in notes), "") if notes else Group(drawn)
+    return Group(drawn, *(Padding(Text(note), (0, 0, 0, _GAP)) for note in notes), "") if notes else Group(drawn)
 
 
 def as_text(one: Table, *, width: int = 100) -> str:
