@@ -7,8 +7,11 @@ from typing import Literal
 
 from lakh.report.tables import Column, Table, number, table
 
-PALETTE: tuple[str, ...] = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F")
-"""Colours that people with any colour vision tell apart (M. Okabe, K. Ito, Color Universal Design, 2008)."""
+PALETTE: tuple[str, ...] = (
+    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F", "#F0E442", "#882255", "#44AA99",
+)  # fmt: skip
+"""Colours that people with any colour vision tell apart: M. Okabe, K. Ito, Color Universal Design, 2008; the last two
+from P. Tol, Colour Schemes, 2021."""
 
 DASHES: tuple[str, ...] = ("solid", "dash", "dot", "dashdot")
 SYMBOLS: tuple[str, ...] = ("circle", "square", "diamond", "triangle-up")
@@ -26,6 +29,8 @@ class Series:
     high: tuple[float, ...] = ()
     labels: tuple[str, ...] = ()
     """Text of each point, shown when it is pointed at."""
+    slot: int | None = None
+    """Position in the palette; that of the series in its chart unless given."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,6 +56,11 @@ class Chart:
     diagonal: bool = False
     """True draws y = x, for predicted against measured."""
     y_from_zero: bool = True
+
+
+def colour_of(one: Series, index: int) -> str:
+    """The colour of the series at `index` of its chart."""
+    return PALETTE[(index if one.slot is None else one.slot) % len(PALETTE)]
 
 
 def chart_rows(chart: Chart) -> Table:

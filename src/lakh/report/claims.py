@@ -67,9 +67,11 @@ def _comparison(claim: Claim, job: JobRehearsal) -> ClaimComparison:
     last = len(curve.points) - 1
     if claim.quantity == "scaling_efficiency":
         point = curve.points[last]
-        value = point.scaling_efficiency
-        predicted = Range(low=value, value=value, high=value)
-        reason = f"{curve.scaling} scaling from {curve.base_count:,} accelerators; the claim states neither"
+        predicted = efficiency_over_bases(job)
+        reason = (
+            f"{curve.scaling} scaling from {curve.base_count:,} accelerators; in brackets from any other size of the "
+            "curve; the claim states neither"
+        )
         readings: tuple[Reading, ...] = ()
     else:
         wanted = stated_size(claim)
@@ -89,6 +91,13 @@ def _comparison(claim: Claim, job: JobRehearsal) -> ClaimComparison:
         reason=reason,
         readings=readings,
     )
+
+
+def efficiency_over_bases(job: JobRehearsal) -> Range:
+    """Scaling efficiency at the largest size: over the curve's base, and the span over every smaller size as base."""
+    *smaller, last = [point.scaling_efficiency for point in job.curve.curve.points]
+    ratios = [last / base for base in smaller] or [1.0]
+    return Range(low=min(*ratios, last), value=last, high=max(*ratios, last))
 
 
 def _verdict(claim: Claim, predicted: Range) -> Verdict:

@@ -92,7 +92,12 @@ def _shares(one: ScaleResult) -> Chart:
         x_label=SIZE_LABEL,
         y_label="share of the step [%]",
         series=tuple(
-            Series(name=PART_WORDS[part], x=_sizes(one), y=tuple(100.0 * point.part_share[part] for point in points))
+            Series(
+                name=PART_WORDS[part],
+                x=_sizes(one),
+                y=tuple(100.0 * point.part_share[part] for point in points),
+                slot=list(PART_WORDS).index(part),
+            )
             for part in parts
         ),
         log_x=True,

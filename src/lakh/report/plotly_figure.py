@@ -6,7 +6,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from lakh.report.charts import DASHES, PALETTE, SYMBOLS, Chart, Series
+from lakh.report.charts import DASHES, SYMBOLS, Chart, Series, colour_of
 
 
 @cache
@@ -67,8 +67,8 @@ def figure(chart: Chart) -> dict[str, Any]:
         "annotations": [
             {
                 "xref": "paper",
-                "x": 0.01,
-                "xanchor": "left",
+                "x": 0.99,
+                "xanchor": "right",
                 "y": mark.y,
                 "yanchor": "bottom",
                 "text": mark.name,
@@ -85,7 +85,7 @@ def _size_text(value: float) -> str:
 
 
 def _traces(chart: Chart, one: Series, index: int) -> list[dict[str, Any]]:
-    colour = PALETTE[index % len(PALETTE)]
+    colour = colour_of(one, index)
     trace: dict[str, Any] = {
         "type": "scatter",
         "name": one.name,

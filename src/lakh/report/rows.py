@@ -204,7 +204,7 @@ def plan_tables(one: PlanResult, convention: MfuConvention = "causal") -> list[T
                 f"{count.out_of_memory + count.pruned:,} do not fit; software {one.generation}",
             ),
         ],
-        notes=error_bar_notes(bar),
+        notes=[*error_bar_notes(bar), *one.explanation.notes],
     )
     ranked = candidate_rows(one.search.ranked)
     ranked = table("Best layouts, one per (tp, cp, pp, ep)", ranked.columns, ranked.rows)
@@ -235,6 +235,7 @@ def plan_tables(one: PlanResult, convention: MfuConvention = "causal") -> list[T
 def explanation_table(one: PlanResult) -> Table:
     """Why the winner wins: against the next family, its neighbours, and what stays unused."""
     lines = [line for line in one.explanation.text.splitlines() if not line.startswith("best: ")]
+    lines = [line for line in lines if line not in one.explanation.notes]
     return table("Why", [words("")], [(line,) for line in lines])
 
 
@@ -439,7 +440,7 @@ def claims_table(claims: Sequence[ClaimComparison]) -> Table:
             )
         )
     columns: list[Column | str] = [
-        words("claim"),
+        "claim",
         number("claimed"),
         words("job", rank=1),
         number("accelerators", rank=1),
@@ -451,12 +452,15 @@ def claims_table(claims: Sequence[ClaimComparison]) -> Table:
 
 
 def readings_table(one: ClaimComparison) -> Table:
-    """One MFU claim in every convention and over both peaks."""
-    rows = [(reading.convention, reading.precision, text.percent(reading.value)) for reading in one.readings]
+    """One MFU claim: the predicted step in every convention, over every peak that the claim may mean."""
+    peaks = list(dict.fromkeys(reading.precision for reading in one.readings))
+    conventions = list(dict.fromkeys(reading.convention for reading in one.readings))
+    value = {(reading.convention, reading.precision): reading.value for reading in one.readings}
+    rows = [(name, *(text.percent(value.get((name, peak))) for peak in peaks)) for name in conventions]
     claimed = text.fact_value(one.claim.value.value, one.claim.value.unit)
     return table(
-        f"{one.claim.name} ({claimed}): the same step in every reading, {one.accelerator_count or 0:,} accelerators",
-        ["convention", "over the peak of", number("MFU")],
+        f"{one.claim.name} claims {claimed}; predicted at {one.accelerator_count or 0:,} accelerators, by reading",
+        ["MFU convention", *(number(f"over the {peak} peak") for peak in peaks)],
         rows,
         notes=[f"not stated by the claim: {'; '.join(one.claim.undefined)}"],
     )
@@ -489,29 +493,79 @@ def effects_table(one: JobRehearsal) -> Table:
     return table(f"What the unknowns change for {one.job.name}", columns, rows, notes=notes)
 
 
+def _between(low: float, high: float, unit: str) -> str:
+    return text.span(text.fact_value(low, unit), text.fact_value(high, unit))
+
+
 def unknowns_table(unknowns: Sequence[Unknown]) -> Table:
-    """Every range of the description."""
+    """Every range of the description, with its reason."""
     rows = [
         (
-            unknown.name,
-            text.span(
-                text.fact_value(unknown.fact.low, unknown.fact.unit),
-                text.fact_value(unknown.fact.high, unknown.fact.unit),
-            ),
-            text.fact_value(unknown.fact.value, unknown.fact.unit),
-            unknown.fact.status,
-            unknown.fact.note or unknown.fact.source,
+            one.name,
+            _between(one.fact.low, one.fact.high, one.fact.unit),
+            text.fact_value(one.fact.value, one.fact.unit),
+            one.fact.status,
+            one.fact.note or one.fact.source,
         )
-        for unknown in unknowns
+        for one in unknowns
     ]
-    columns: list[Column | str] = [
-        words("number"),
-        words("between"),
-        words("computed with"),
-        Column(heading="status", rank=2),
-        words("why", rank=1),
-    ]
+    columns: list[Column | str] = [words("number"), words("between"), words("computed with"), "status", words("why")]
     return table(f"What is unknown: {len(rows)} ranges of the description", columns, rows)
+
+
+def short_unknowns_table(unknowns: Sequence[Unknown]) -> Table:
+    """The same without reasons, ranges of one name together."""
+    named: dict[str, list[Fact]] = {}
+    for one in unknowns:
+        named.setdefault(one.name, []).append(one.fact)
+    rows = []
+    for name, facts in named.items():
+        unit = facts[0].unit
+        values = sorted(fact.value for fact in facts)
+        rows.append(
+            (
+                name if len(facts) == 1 else f"{name}, {len(facts)} of them",
+                _between(min(fact.low for fact in facts), max(fact.high for fact in facts), unit),
+                _between(values[0], values[-1], unit),
+            )
+        )
+    title = f"What is unknown: {len(unknowns)} ranges of the description"
+    return table(title, ["number", "between", "computed with"], rows, notes=["reasons and sources: in the report"])
+
+
+def summary_table(one: Rehearsal) -> Table:
+    """The answer in one line per job: the best layout on all accelerators that the job may use."""
+    rows = []
+    for job in one.jobs:
+        best, bar, run = job.plan.best, job.plan.error_bar, job.plan.run
+        slow, fast = bar.high_s / best.step_time_s, bar.low_s / best.step_time_s
+        mfu, last = job.plan.mfu["causal"], job.curve.curve.points[-1]
+        power = job.plan.power_watt
+        rows.append(
+            (
+                job.plan.model.name,
+                f"{best.accelerator_count:,}",
+                f"{text.percent(mfu)} ({text.span(text.percent(mfu / slow), text.percent(mfu / fast))})",
+                text.percent(last.scaling_efficiency),
+                text.span(text.duration(run.train_time_s.low), text.duration(run.train_time_s.high))
+                if run
+                else text.MISSING,
+                text.span(text.watt(power.low), text.watt(power.high)),
+                text.span(text.money(run.rent.low, run.currency), text.money(run.rent.high, run.currency))
+                if run and run.rent
+                else text.MISSING,
+            )
+        )
+    columns = [
+        words("model"),
+        number("used"),
+        words("MFU (band)"),
+        number("efficiency"),
+        words("to train"),
+        words("power"),
+        words("rent", rank=1),
+    ]
+    return table("The answer", columns, rows)
 
 
 def rehearsal_tables(one: Rehearsal) -> list[Table]:
@@ -529,7 +583,8 @@ def rehearsal_tables(one: Rehearsal) -> list[Table]:
                 ),
                 ("jobs", ", ".join(f"{job.job.name} ({job.plan.model.name})" for job in one.jobs)),
             ],
-        )
+        ),
+        summary_table(one),
     ]
     for job in one.jobs:
         summary, ranked, _why, _front, *run = plan_tables(job.plan)
@@ -539,7 +594,8 @@ def rehearsal_tables(one: Rehearsal) -> list[Table]:
         tables.append(effects_table(job))
     if one.claims:
         tables.append(claims_table(one.claims))
-    tables.append(unknowns_table(one.unknowns))
+        tables += [readings_table(claim) for claim in one.claims if claim.readings]
+    tables.append(short_unknowns_table(one.unknowns))
     return tables
 
 

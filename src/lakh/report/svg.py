@@ -5,9 +5,9 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from lakh.report.charts import PALETTE, Chart, Series
+from lakh.report.charts import Chart, Series, colour_of
 
 WIDTH, HEIGHT = 760, 380
 _LEFT, _RIGHT, _TOP, _BOTTOM = 70, 20, 40, 84
@@ -64,7 +64,7 @@ def _stacked(chart: Chart) -> list[Series]:
     result = []
     for one in chart.series:
         above = [low + value for low, value in zip(below, one.y, strict=True)]
-        result.append(Series(name=one.name, x=one.x, y=tuple(above), low=tuple(below), high=tuple(above)))
+        result.append(replace(one, y=tuple(above), low=tuple(below), high=tuple(above)))
         below = above
     return result
 
@@ -88,7 +88,7 @@ def _points(xs: Sequence[float], ys: Sequence[float], x: _Axis, y: _Axis) -> lis
 
 
 def _draw_series(one: Series, index: int, chart: Chart, x: _Axis, y: _Axis) -> list[str]:
-    colour = PALETTE[index % len(PALETTE)]
+    colour = colour_of(one, index)
     parts = []
     if one.low:
         outline = [*_points(one.x, one.high, x, y), *reversed(_points(one.x, one.low, x, y))]
@@ -136,7 +136,7 @@ def chart_svg(chart: Chart, *, top: float = 0.0) -> str:
         parts += _draw_series(one, index, chart, x, y)
     for mark in chart.marks:
         parts.append(_line(_LEFT, y.at(mark.y), right, y.at(mark.y), kind="axis", dash="6 4"))
-        parts.append(_text(_LEFT + 6, y.at(mark.y) - 5, mark.name))
+        parts.append(_text(right - 6, y.at(mark.y) - 5, mark.name, anchor="end"))
     parts.append(_line(_LEFT, bottom, right, bottom, kind="axis"))
     parts.append(_line(_LEFT, _TOP, _LEFT, bottom, kind="axis"))
     parts.append(_text((_LEFT + right) / 2, bottom + 34, chart.x_label, anchor="middle"))
@@ -154,9 +154,7 @@ def _legend(series: Sequence[Series], top: float) -> list[str]:
         needed = 26 + 6.6 * len(one.name)
         if across + needed > WIDTH - _RIGHT:
             across, down = float(_LEFT), down + 16
-        parts.append(
-            f'<rect x="{across:g}" y="{down - 9:g}" width="14" height="10" fill="{PALETTE[index % len(PALETTE)]}"/>'
-        )
+        parts.append(f'<rect x="{across:g}" y="{down - 9:g}" width="14" height="10" fill="{colour_of(one, index)}"/>')
         parts.append(_text(across + 20, down, one.name))
         across += needed
     return parts
