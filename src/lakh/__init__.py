@@ -1,7 +1,7 @@
 """Lakh: the software of a 100,000-accelerator AI cluster, from one description of it.
 
     import lakh
-    print(lakh.predict("llama3.1-8b", "selene-a100", "tp2 dp4 mb1", sequence_length=8192, global_batch_sequences=64))
+    print(lakh.predict("llama3-8b", "selene-a100", "tp2 dp4 mb1", sequence_length=8192, global_batch_sequences=64))
 
 The functions of `lakh.api` are here under their own names, imported when first used; `import lakh` costs nothing.
 """

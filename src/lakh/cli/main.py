@@ -13,7 +13,6 @@ import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
 
 from lakh import __version__
@@ -103,10 +102,9 @@ def _dispatch(arguments: Sequence[str]) -> int:
 
         _say(str(UnknownNameError("command", name, tuple(known), where="lakh")))
         return 2
-    module = import_module(known[name][0])
     from lakh.cli.outcome import run_command
 
-    return run_command(name, module.app, list(arguments[1:]))
+    return run_command(name, known[name][0], list(arguments[1:]))
 
 
 def _say(text: str) -> None:

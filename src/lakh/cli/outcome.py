@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +15,22 @@ from typer.main import get_command
 
 from lakh.errors import LakhError, RequestError
 
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as shells have it: 128 and the signal's number."""
+
 TRACEBACK_VARIABLE = "LAKH_TRACEBACK"
 """Set to 1, a failure of Lakh itself also shows where it came from."""
 
 
-def run_command(name: str, app: typer.Typer, arguments: list[str]) -> int:
-    """Run one command; returns its exit code.
+def run_command(name: str, module: str, arguments: list[str]) -> int:
+    """Run the command whose application `module` holds; returns its exit code.
 
     BrokenPipeError, KeyboardInterrupt and OSError on our own output pass through: the entry point ends those.
     """
     try:
-        code = get_command(app).main(args=arguments, prog_name=f"lakh {name}", standalone_mode=False)
+        code = get_command(import_module(module).app).main(
+            args=arguments, prog_name=f"lakh {name}", standalone_mode=False
+        )
     except LakhError as error:
         show_error(error)
         return error.exit_code
@@ -52,6 +58,8 @@ def run_command(name: str, app: typer.Typer, arguments: list[str]) -> int:
         if os.environ.get(TRACEBACK_VARIABLE) == "1":
             _write("".join(traceback.format_exception(error)))
         return 1
+    if code == INTERRUPTED:  # the command-line library has already caught the interrupt
+        raise KeyboardInterrupt
     return int(code or 0)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Sequence
+from importlib.metadata import version
 
-from lakh import __version__
 from lakh.report import text
 from lakh.report.charts import Chart, chart_rows
 from lakh.report.figures import rehearsal_charts
@@ -70,7 +70,7 @@ def _page(title: str, body: str, charts: Sequence[Chart]) -> str:
         "<!doctype html>\n<html lang=en>\n<head>\n<meta charset=utf-8>\n"
         '<meta name=viewport content="width=device-width, initial-scale=1">\n'
         f"<title>{html.escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n{body}\n"
-        f"<footer>Made by Lakh {html.escape(__version__)}. This page holds all of its data and opens without a "
+        f"<footer>Made by Lakh {html.escape(version('lakh'))}. This page holds all of its data and opens without a "
         "network.</footer>\n"
         f'<script type="application/json" id=figures>{figures}</script>\n'
         f"<script>{plotly_script()}</script>\n<script>{_DRAW}</script>\n</body>\n</html>\n"
