@@ -9,7 +9,7 @@ is an input of it, not a prediction: it is run at all of the peak, and at half o
 answer of these very runs.
 
 The other tools that are compared with elsewhere do not install from a registry: on PyPI "calculon" is a
-producer-consumer library, "astra-sim-sdk" is an SDK without the simulator, and no package of the names simumax or
+producer-consumer library, "astra-sim-sdk" is not tried, and no package of the names simumax or
 llm-cluster-simulator is on PyPI.
 
 Cases: Table 1 of arXiv:2104.04473, ten GPT models of 1.7 to 1,008 billion parameters on 32 to 3,072 A100, from the

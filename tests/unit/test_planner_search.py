@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 from lakh.errors import InfeasibleError, RequestError
+from lakh.fabric.closed_form import ClosedForm
+from lakh.perf.operators import shared_layer_times
+from lakh.perf.step import evaluate
 from lakh.planner.search import candidate_of, search
 from lakh.planner.space import Space
 
@@ -133,3 +136,15 @@ def test_a_mesh_wide_tensor_group_beats_a_pair_where_links_are_split(request_of)
     pair = search(request_of("llama-8b", accelerator_count=8, tp=(2,), recompute=("none",))).best
     assert pair.exposed_s["exposed_tp_s"] > 0
     assert search(request).best.step_time_s <= pair.step_time_s
+
+
+@pytest.mark.parametrize("name", ["llama-8b", "deepseek-v3"])
+def test_layers_shared_between_plans_take_the_time_of_layers_of_their_own(request_of, name):
+    request = request_of(name, accelerator_count=256)
+    m, s, q = request.model_input, request.system, request.software
+    for block in list(Space(request).blocks(prune=False, block_size=3000))[:3]:
+        w = block.workload(request.sequence_length)
+        layers = shared_layer_times(m, s.device, ClosedForm(s.network), q, block.plans, w)
+        shared = evaluate(m, s, q, block.plans, w, layers=layers)
+        own = evaluate(m, s, q, block.plans, w)
+        np.testing.assert_allclose(shared.step_time_s, own.step_time_s, rtol=1e-12)

@@ -7,9 +7,11 @@ parallel is on), experts over ep and, inside one expert, over etp.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lakh.columns import Array
 from lakh.fabric.closed_form import CollectiveModel, Group
@@ -393,3 +395,43 @@ def _attention(
         backward=np.where(flash, 0.0, scores * moved_back / bandwidth),
     )
     return attention, traffic
+
+
+_LAYER_DIMENSIONS = ("tp", "cp", "ep", "etp", "micro_batch", "precision", "recompute", "sequence_parallel")
+"""What a layer's time depends on in a plan: all the rest divides layers, sequences and states, not a layer."""
+
+
+def shared_layer_times(
+    m: ModelInput,
+    d: DeviceInput,
+    network: CollectiveModel,
+    q: SoftwareInput,
+    p: PlanInput,
+    w: WorkloadInput,
+) -> LayerTimes:
+    """`layer_times` of a search: plans that differ elsewhere only are computed once.
+
+    Valid for one model, device and software (scalars) and one sequence length; equal to `layer_times`.
+    """
+    key = np.zeros(len(p), dtype=np.int64)
+    span = 1
+    for name in _LAYER_DIMENSIONS:
+        column = np.asarray(getattr(p, name))
+        radix = int(column.max(initial=0.0)) + 1
+        key = key * radix + column.astype(np.int64)
+        span *= radix
+    if span >= 2**63:  # keys would overlap: sizes far beyond any machine
+        return layer_times(m, d, network, q, p, w)
+    _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
+    times = layer_times(m, d, network, q, p.take(first), w)
+    spread: LayerTimes = _spread(times, inverse)
+    return spread
+
+
+def _spread(value: Any, inverse: NDArray[np.intp]) -> Any:
+    """Columns, or dataclasses of columns, with each row put where `inverse` wants it; scalars stay scalars."""
+    if is_dataclass(value):
+        parts = {field.name: _spread(getattr(value, field.name), inverse) for field in fields(value)}
+        return replace(cast(Any, value), **parts)
+    column = np.asarray(value)
+    return column if column.ndim == 0 else column[inverse]

@@ -101,18 +101,21 @@ def evaluate(
     w: WorkloadInput,
     *,
     network: CollectiveModel | None = None,
+    layers: LayerTimes | None = None,
 ) -> StepTable:
     """Time and memory of one step for every plan: the one function behind `predict`, `plan`, `scale`, `validate`.
 
     Args:
         m, s, q, p, w: columns that broadcast against each other
         network: how collectives are timed; the closed forms over `s.network` unless given
+        layers: `layer_times` of these very plans, where a search has them already (`shared_layer_times`)
 
     The step is m micro-batches through the fullest stage, the pipeline's fill and drain, data-parallel traffic
     that does not hide, the optimizer, and waiting for the slowest rank.
     """
     net = ClosedForm(s.network) if network is None else network
-    layers = layer_times(m, s.device, net, q, p, w)
+    if layers is None:
+        layers = layer_times(m, s.device, net, q, p, w)
     r = rank_parameters(m, p)
     count = w.global_batch_sequences / (p.dp * p.micro_batch)
 

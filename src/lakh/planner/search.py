@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from lakh.columns import Array
 from lakh.errors import InfeasibleError, Problem, RequestError, list_names, nearest_hint
-from lakh.fabric.closed_form import CollectiveModel
+from lakh.fabric.closed_form import ClosedForm, CollectiveModel
 from lakh.perf.inputs import PlanInput
+from lakh.perf.operators import shared_layer_times
 from lakh.perf.step import STEP_PARTS, StepTable, evaluate
 from lakh.planner.economics import Economics, activity_of
 from lakh.planner.space import Block, PlanRequest, Space, SpaceCount, memory_of, nothing_divides, plan_fits
@@ -243,7 +244,10 @@ def _score(
 
 def _table(request: PlanRequest, block: Block, network: CollectiveModel | None) -> StepTable:
     workload = block.workload(request.sequence_length)
-    return evaluate(request.model_input, request.system, request.software, block.plans, workload, network=network)
+    m, s, q, p = request.model_input, request.system, request.software, block.plans
+    net = ClosedForm(s.network) if network is None else network
+    layers = shared_layer_times(m, s.device, net, q, p, workload)
+    return evaluate(m, s, q, p, workload, network=net, layers=layers)
 
 
 def _merge(found: _Found | None, scored: _Score, objective: Objective, top_count: int, *, use_energy: bool) -> _Found:

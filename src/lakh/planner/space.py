@@ -36,7 +36,7 @@ from lakh.perf.system import SystemInput
 from lakh.spec.layout import PRECISIONS, RECOMPUTES, SCHEDULES, SHARDINGS
 
 MOST_TP = 64
-"""Largest tensor-parallel size that is looked at unless one is asked for."""
+"""Largest tensor-parallel size that is looked at unless one is asked for, where the scale-up domain is that large."""
 
 MOST_MICRO_BATCH = 16
 """Most sequences per micro-batch that are looked at unless more are asked for."""
@@ -48,8 +48,8 @@ SHARD_GROUPS: tuple[int, ...] = (8, 32, 128, 512)
 """Sizes of a group that shares one copy of the weights under "hsdp"."""
 
 SPACE_RULES: tuple[str, ...] = (
-    f"tp divides the heads, and divides or is divided by the key-value heads; up to {MOST_TP}; a group fills whole "
-    "scale-up domains or a whole share of one, so that it does not straddle two",
+    f"tp divides the heads, and divides or is divided by the key-value heads; up to {MOST_TP}, and inside one "
+    "scale-up domain unless asked for: no published run splits a layer between domains",
     f"cp is a power of two, 2 cp divides the sequence; at least {FEWEST_TOKENS_PER_CP_RANK} tokens per rank",
     "pp x vpp divides the layers or the layers + 2 (embedding and output as a layer each); pp alone may also be a "
     "power of two that divides neither, balanced to one layer",
@@ -263,13 +263,13 @@ def dimension_values(request: PlanRequest) -> dict[str, tuple[Any, ...]]:
         **_NAMES,
     }
     default: dict[str, Sequence[Any]] = {
-        "tp": [t for t in accepted_tp if t <= MOST_TP and _aligned(t, domain)],
+        "tp": [t for t in accepted_tp if t <= min(MOST_TP, max(domain, 1)) and _aligned(t, domain)],
         "cp": [c for c in accepted_cp if c & (c - 1) == 0 and (c == 1 or sequence // c >= FEWEST_TOKENS_PER_CP_RANK)],
         "pp": default_pp,
         "vpp": accepted_vpp,
         "dp": (),
         "ep": accepted_ep,
-        "etp": [e for e in accepted_etp if e <= MOST_TP],
+        "etp": [e for e in accepted_etp if e <= min(MOST_TP, max(domain, 1))],
         "micro_batch": range(1, MOST_MICRO_BATCH + 1),
         "sharding": SHARDINGS,
         "shard_group": SHARD_GROUPS,

@@ -23,8 +23,8 @@ from lakh.spec.layout import Layout, Precision, Recompute, Sharding
 REQUIRED_COLUMNS: tuple[str, ...] = ("row_id", "model", "hardware", "n_accel", "seq_len", "micro_batch")
 NUMBER_COLUMNS: tuple[str, ...] = (
     "layers", "hidden", "ffn", "heads", "kv_heads", "head_dim", "vocab", "seq_len", "n_accel", "tp", "pp", "vpp",
-    "cp", "ep", "etp", "dp", "micro_batch", "global_batch_seqs", "step_time_s", "tokens_per_s_per_accel",
-    "tokens_per_s_total", "mem_gib", "scale_up_domain",
+    "cp", "ep", "etp", "dp", "micro_batch", "params_b", "active_params_b", "global_batch_seqs", "step_time_s",
+    "tokens_per_s_per_accel", "tokens_per_s_total", "mem_gib", "scale_up_domain",
 )  # fmt: skip
 
 
@@ -186,11 +186,10 @@ def _read_case(row: _Row) -> Case | Skipped:
             measured_step_time_s=_step_time_s(row),
         )
 
-    name = row.text("model")
-    if not name:
-        return skipped("the model is not named, so its layers are unknown")
+    model = _named_or_described(row)
+    if isinstance(model, str):
+        return skipped(model)
     try:
-        model = catalog.model(name)
         accelerator = catalog.accelerator(hardware)
     except UnknownNameError as error:
         return skipped(str(error))
@@ -237,6 +236,42 @@ def _read_case(row: _Row) -> Case | Skipped:
         recompute_stated=row.text("recompute") not in ("", "not stated"),
         assumptions=tuple(assumptions),
     )
+
+
+def _named_or_described(row: _Row) -> Model | str:
+    """The catalogue's model of that name; else a dense one from the architecture columns; else why neither."""
+    name = row.text("model")
+    try:
+        if name:
+            return catalog.model(name)
+        missing = "the model is not named, so its layers are unknown"
+    except UnknownNameError as error:
+        missing = str(error)
+    layers, hidden, heads = row.count("layers"), row.count("hidden"), row.count("heads")
+    ffn, vocabulary = row.count("ffn"), row.count("vocab")
+    if not (layers and hidden and heads and ffn and vocabulary) or row.number("active_params_b"):
+        return missing
+    plain, gated = (
+        Model(
+            name=name or f"described in row {row.text('row_id')}",
+            family="described",
+            layer_count=layers,
+            hidden_size=hidden,
+            ffn_size=ffn,
+            head_count=heads,
+            kv_head_count=row.count("kv_heads") or heads,
+            head_size=row.count("head_dim") or max(hidden // heads, 1),
+            vocabulary_size=vocabulary,
+            mlp_matrix_count=matrices,
+            source="architecture columns of the row",
+        )
+        for matrices in (2, 3)
+    )
+    stated = (row.number("params_b") or 0.0) * 1e9
+    if not stated:
+        return gated
+    # Gated MLPs have three matrices and plain ones two: the stated size tells which.
+    return min(plain, gated, key=lambda model: abs(model.parameter_count - stated))
 
 
 def _step_time_s(row: _Row) -> float | None:
@@ -345,7 +380,7 @@ def _layout(row: _Row, model: Model, generation: str, assumptions: list[str]) ->
         return f"ep {ep} x etp {etp} does not divide the {dp * cp * tp} ranks of a pipeline stage"
     if row.text("recompute") in ("", "not stated"):
         assumptions.append("recomputation not stated: the least that fits is taken")
-    sequence_parallel = tp > 1 and not generation.startswith(("megatron-2021",))
+    sequence_parallel = tp > 1 and not generation.startswith(("megatron-2021", "deepspeed-2022"))
     if generation.startswith("megatron-2022"):
         sequence_parallel = "sequence parallel" in row.text("recompute")
     return Layout(
@@ -438,6 +473,8 @@ def generation_of(framework: str, published: str, features: str) -> tuple[str, d
         generation = "jax"
     elif "habana" in name or name.startswith(("pytorch 1.13", "pytorch 2.0")):
         generation = "megatron-2023"
+    elif year <= 2022 and "deepspeed" in name:
+        generation = "deepspeed-2022"
     elif year <= 2021:
         generation = "megatron-2021"
     elif year == 2022:

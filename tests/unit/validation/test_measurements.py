@@ -140,3 +140,16 @@ def test_heads_as_run_change_the_width_of_a_head() -> None:
         if isinstance(entry, Case) and entry.model.name == "bs-gpt-L78-h13824"
     }
     assert {(64, 216), (96, 144), (128, 108)} <= sizes
+
+
+def test_a_model_that_the_catalogue_does_not_hold_is_read_from_its_columns(tmp_path: Path) -> None:
+    columns = {"layers": "40", "hidden": "5120", "heads": "40", "ffn": "13824", "vocab": "32000", "params_b": "13.0"}
+    path = tmp_path / "mine.csv"
+    with path.open("w", newline="", encoding="utf-8") as handle:
+        writer = csv.DictWriter(handle, fieldnames=[*ROW, *columns])
+        writer.writeheader()
+        writer.writerow(ROW | columns | {"model": "our-13b"})
+    entry = only(path)
+    assert isinstance(entry, Case)
+    assert entry.model.mlp_matrix_count == 3
+    assert entry.model.parameter_count == pytest.approx(13.0e9, rel=0.01)
