@@ -367,9 +367,10 @@ def rehearse(
         )
     system = system_of(asked.cluster)
     rehearsed = []
+    steps = 3  # per job: the plan and two curves
     for index, job in enumerate(jobs):
         if progress:
-            progress(f"planning {job.name}", 2 * index, 2 * len(jobs))
+            progress(f"planning {job.name}", steps * index, steps * len(jobs))
         request, generation = _job_request(job, system)
         framework = cast(Framework, job.framework) if job.framework in FRAMEWORKS else None
         tokens = job.workload.tokens.value if job.workload and job.workload.tokens else None
@@ -385,16 +386,18 @@ def rehearse(
             network=None,
             workers=workers,
         )
-        if progress:
-            progress(f"scaling {job.name}", 2 * index + 1, 2 * len(jobs))
         sizes = [size for size in asked.scales if size <= request.accelerator_count]
-        curve = _scale(
-            replace(request, options=_like(request.options, planned.best)),
+        like_it = replace(request, options=_like(request.options, planned.best))
+        points = sizes or default_sizes(system.node.accelerator_count, request.accelerator_count)
+        if progress:
+            progress(f"scaling {job.name}", steps * index + 1, steps * len(jobs))
+        strong = _scale(
+            like_it,
             asked.cluster,
             system,
             generation,
-            sizes=sizes or default_sizes(system.node.accelerator_count, request.accelerator_count),
-            scaling="weak",
+            sizes=points,
+            scaling="strong",
             replan=True,
             base=None,
             train_tokens=tokens,
@@ -402,10 +405,27 @@ def rehearse(
             network=None,
             workers=workers,
         )
+        if progress:
+            progress(f"scaling {job.name} with its batch", steps * index + 2, steps * len(jobs))
+        # The job's batch is that of the smallest size, so that every accelerator always has as much work as there.
+        weak = _scale(
+            replace(like_it, accelerator_count=strong.curve.base_count),
+            asked.cluster,
+            system,
+            generation,
+            sizes=[point.accelerator_count for point in strong.curve.points],
+            scaling="weak",
+            replan=True,
+            base=None,
+            train_tokens=None,
+            mfu_convention="causal",
+            network=None,
+            workers=workers,
+        )
         effects = _effects(planned, asked.cluster)
-        rehearsed.append(JobRehearsal(job=job, plan=planned, curve=curve, effects=effects))
+        rehearsed.append(JobRehearsal(job=job, plan=planned, curve=strong, weak=weak, effects=effects))
     if progress:
-        progress("comparing with the claims", 2 * len(jobs), 2 * len(jobs))
+        progress("comparing with the claims", steps * len(jobs), steps * len(jobs))
     return Rehearsal(
         name=asked.name,
         description=asked.description,

@@ -112,14 +112,18 @@ def test_a_full_disk_is_said_and_not_traced() -> None:
     assert "Exception" not in done.stderr
 
 
-def test_a_reader_that_stops_reading_ends_the_command_quietly() -> None:
+@pytest.mark.parametrize("arguments", [["catalog", "models"], ["catalog", "--json"], ["--help"]])
+def test_a_reader_that_stops_reading_ends_the_command_quietly(arguments: list[str]) -> None:
+    """The command waits for its input to end, so that its output is surely closed when it first writes."""
+    script = f"import sys; sys.stdin.read(); from lakh.cli.main import run; sys.exit(run({arguments!r}))"
     process = subprocess.Popen(
-        [sys.executable, "-m", "lakh", "catalog", "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
+    assert process.stdin is not None
     assert process.stdout is not None
     assert process.stderr is not None
-    process.stdout.read(10)
     process.stdout.close()
+    process.stdin.close()
     said = process.stderr.read()
     process.stderr.close()
     assert process.wait(timeout=60) == BROKEN_PIPE

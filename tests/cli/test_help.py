@@ -26,7 +26,7 @@ def test_help_names_every_command(lakh: Lakh, arguments: tuple[str, ...]) -> Non
     assert "Example:" in outcome.out
 
 
-@pytest.mark.parametrize("name", FIRST + ("schema",))
+@pytest.mark.parametrize("name", (*FIRST, "schema"))
 def test_help_of_a_command_has_an_example_that_starts_with_its_name(lakh: Lakh, name: str) -> None:
     outcome = lakh(name, "--help")
     assert outcome.code == 0
@@ -35,7 +35,7 @@ def test_help_of_a_command_has_an_example_that_starts_with_its_name(lakh: Lakh, 
     assert example.strip().startswith(f"lakh {name} ")
 
 
-@pytest.mark.parametrize("name", FIRST + ("schema",))
+@pytest.mark.parametrize("name", (*FIRST, "schema"))
 def test_every_command_takes_json(lakh: Lakh, name: str) -> None:
     assert "--json" in lakh(name, "--help").out
 

@@ -44,10 +44,14 @@ def run_command(name: str, module: str, arguments: list[str]) -> int:
             return error.exit_code
         _write(f"lakh {name}: {message}. See `lakh {name} --help`.")
         return error.exit_code
+    except SystemExit as error:
+        if isinstance(error.__context__, BrokenPipeError):  # the command-line library has already caught it
+            raise error.__context__ from None
+        return error.code if isinstance(error.code, int) else 1
     except MemoryError:
         _write(f"lakh {name}: out of memory on this machine; ask for fewer sizes, or fix more of the layout")
         return 1
-    except (BrokenPipeError, OSError):
+    except OSError:
         raise
     except Exception as error:
         where = traceback.extract_tb(error.__traceback__)[-1]

@@ -55,7 +55,7 @@ def predict(
 
     \b
     Example:
-      lakh predict --model llama3.1-405b --cluster h100-16k --layout "tp8 pp16 vpp8 dp128 mb1" --seq 8192 --batch 2048
+      lakh predict -m llama3.1-405b -c h100-16k --layout "tp8 cp2 pp16 vpp8 dp64 mb1" --seq 8192 --batch 2048
     """
     given = {
         "tp": tp,

@@ -8,7 +8,7 @@ from typing import cast, get_args
 
 from lakh.catalog import Claim
 from lakh.perf.flops import MfuConvention
-from lakh.planner import Range
+from lakh.planner import Range, ScaleCurve
 from lakh.report.results import ClaimComparison, JobRehearsal, Reading, Verdict
 
 
@@ -29,7 +29,11 @@ def compare_claims(claims: Sequence[Claim], jobs: Sequence[JobRehearsal]) -> tup
                     reason=reason or "no job of this scenario is of the kind that the claim names",
                 )
             )
-        result += [_comparison(claim, job) for job in fitting]
+        for job in fitting:
+            if claim.quantity == "scaling_efficiency":
+                result += [_efficiency_comparison(claim, job, curve) for curve in (job.curve.curve, job.weak.curve)]
+            else:
+                result.append(_mfu_comparison(claim, job))
     return tuple(result)
 
 
@@ -43,7 +47,7 @@ def _not_comparable(claim: Claim, jobs: Sequence[JobRehearsal]) -> str:
     chip = jobs[0].plan.accelerator
     names = [chip.name, *chip.aliases, *(name.split(" ")[-1] for name in (chip.name, *chip.aliases))]
     if hardware and not any(name.casefold() in hardware.casefold() for name in names):
-        return f"made about {hardware}; this cluster has {chip.name}: shown for comparison"
+        return f"made about {hardware}; this cluster has {chip.name}"
     return ""
 
 
@@ -62,40 +66,39 @@ def stated_size(claim: Claim) -> int | None:
     return int(found[0].replace(",", "")) if found else None
 
 
-def _comparison(claim: Claim, job: JobRehearsal) -> ClaimComparison:
-    curve = job.curve.curve
-    last = len(curve.points) - 1
-    if claim.quantity == "scaling_efficiency":
-        point = curve.points[last]
-        predicted = efficiency_over_bases(job)
-        reason = (
-            f"{curve.scaling} scaling from {curve.base_count:,} accelerators; in brackets from any other size of the "
-            "curve; the claim states neither"
-        )
-        readings: tuple[Reading, ...] = ()
-    else:
-        wanted = stated_size(claim)
-        at = last
-        if wanted is not None:
-            at = min(range(last + 1), key=lambda i: (abs(curve.points[i].accelerator_count - wanted), i))
-        point, predicted = curve.points[at], job.curve.bands[at].mfu
-        precision = point.candidate.layout.precision
-        reason = f"causal convention over the {precision} peak; the claim states neither"
-        readings = _readings(job, at)
+def _efficiency_comparison(claim: Claim, job: JobRehearsal, curve: ScaleCurve) -> ClaimComparison:
+    predicted = efficiency_over_bases(curve)
     return ClaimComparison(
         claim=claim,
         job_name=job.job.name,
-        accelerator_count=point.accelerator_count,
+        accelerator_count=curve.points[-1].accelerator_count,
         predicted=predicted,
         verdict=_verdict(claim, predicted),
-        reason=reason,
-        readings=readings,
+        reason=f"{curve.scaling} scaling from {curve.base_count:,} (in brackets: from any smaller size)",
     )
 
 
-def efficiency_over_bases(job: JobRehearsal) -> Range:
+def _mfu_comparison(claim: Claim, job: JobRehearsal) -> ClaimComparison:
+    points = job.curve.curve.points
+    wanted = stated_size(claim)
+    at = len(points) - 1
+    if wanted is not None:
+        at = min(range(len(points)), key=lambda i: (abs(points[i].accelerator_count - wanted), i))
+    predicted = job.curve.bands[at].mfu
+    return ClaimComparison(
+        claim=claim,
+        job_name=job.job.name,
+        accelerator_count=points[at].accelerator_count,
+        predicted=predicted,
+        verdict=_verdict(claim, predicted),
+        reason=f"causal, {points[at].candidate.layout.precision} peak",
+        readings=_readings(job, at),
+    )
+
+
+def efficiency_over_bases(curve: ScaleCurve) -> Range:
     """Scaling efficiency at the largest size: over the curve's base, and the span over every smaller size as base."""
-    *smaller, last = [point.scaling_efficiency for point in job.curve.curve.points]
+    *smaller, last = [point.scaling_efficiency for point in curve.points]
     ratios = [last / base for base in smaller] or [1.0]
     return Range(low=min(*ratios, last), value=last, high=max(*ratios, last))
 

@@ -226,6 +226,7 @@ def rehearsal_document(one: Rehearsal, inputs: Mapping[str, Any]) -> Document:
                 "model": _model(job.plan.model),
                 "plan": plan_result(job.plan),
                 "curve": scale_result(job.curve),
+                "weak_curve": scale_result(job.weak),
                 "effects_of_unknowns": job.effects,
             }
             for job in one.jobs

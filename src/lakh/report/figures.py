@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from lakh.planner.explain import PART_WORDS
 from lakh.report import text
@@ -68,7 +69,7 @@ def _mfu(one: ScaleResult) -> Series:
 
 def _efficiency(one: ScaleResult) -> Series:
     values = tuple(100.0 * point.scaling_efficiency for point in one.curve.points)
-    name = f"{one.model.name}, base {one.curve.base_count:,}"
+    name = f"{one.model.name}, {one.curve.scaling}, from {one.curve.base_count:,}"
     return Series(name=name, x=_sizes(one), y=values, labels=_labels(one))
 
 
@@ -116,8 +117,12 @@ def _marks(claims: Sequence[ClaimComparison], quantity: str) -> tuple[Mark, ...]
 
 
 def rehearsal_charts(one: Rehearsal) -> list[Chart]:
-    """The curves of all jobs of a rehearsal beside the claims."""
-    return scale_charts([job.curve for job in one.jobs], one.claims)
+    """The curves of all jobs of a rehearsal beside the claims; efficiency in strong and in weak scaling."""
+    mfu, efficiency, *others = scale_charts([job.curve for job in one.jobs], one.claims)
+    both = [
+        replace(_efficiency(curve), slot=index) for index, job in enumerate(one.jobs) for curve in (job.curve, job.weak)
+    ]
+    return [mfu, replace(efficiency, title="Scaling efficiency, strong and weak", series=tuple(both)), *others]
 
 
 def validation_charts(one: ValidationReport) -> list[Chart]:

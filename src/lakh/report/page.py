@@ -106,7 +106,7 @@ def _job_cards(job: JobRehearsal) -> str:
         _card(text.percent(mfu), f"MFU ({text.span(text.percent(mfu / slow), text.percent(mfu / fast))})"),
         _card(
             text.percent(last.scaling_efficiency),
-            f"scaling efficiency at {last.accelerator_count:,}, from {job.curve.curve.base_count:,}",
+            f"strong scaling efficiency at {last.accelerator_count:,}, from {job.curve.curve.base_count:,}",
         ),
     ]
     run = job.plan.run
@@ -122,6 +122,10 @@ def _job_cards(job: JobRehearsal) -> str:
         ends = text.span(text.money(run.rent.low, run.currency), text.money(run.rent.high, run.currency))
         cards.append(_card(text.money(run.rent.value, run.currency), f"at the on-demand price ({ends})"))
     return f"<div class=cards>{''.join(cards)}</div>"
+
+
+def _job_tables(job: JobRehearsal) -> list[Table]:
+    return [*plan_tables(job.plan), *scale_tables(job.curve), *scale_tables(job.weak), effects_table(job)]
 
 
 def rehearsal_page(one: Rehearsal) -> str:
@@ -151,7 +155,7 @@ def rehearsal_page(one: Rehearsal) -> str:
     parts += [_chart(chart, index) for index, chart in enumerate(charts)]
     for job in one.jobs:
         parts.append(f"<h2>{html.escape(job.job.name)}</h2>")
-        parts += [as_html(table) for table in (*plan_tables(job.plan), *scale_tables(job.curve), effects_table(job))]
+        parts += [as_html(table) for table in _job_tables(job)]
         if job.plan.launch is not None:
             launch = html.escape(job.plan.launch.text)
             parts.append(f"<details><summary>Launch of the best layout</summary><pre>{launch}</pre></details>")

@@ -155,11 +155,14 @@ class UnknownEffect:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class JobRehearsal:
-    """One job of a scenario: its best layouts on the whole cluster, and its curve."""
+    """One job of a scenario: its best layouts on the whole cluster, and its curves."""
 
     job: Job
     plan: PlanResult
     curve: ScaleResult
+    """The same run on every size: its own global batch (strong scaling)."""
+    weak: ScaleResult
+    """The batch grows with the accelerators, from the job's own at the smallest size (weak scaling)."""
     effects: tuple[UnknownEffect, ...]
     """Unknowns that move the step time, the strongest first."""
 

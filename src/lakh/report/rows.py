@@ -284,6 +284,7 @@ def scale_tables(one: ScaleResult) -> list[Table]:
                 text.duration(run.train_time_s.value) if run else text.MISSING,
                 text.watt(band.power_watt.value),
                 text.money(run.rent.value, run.currency) if run and run.rent else text.MISSING,
+                f"{point.candidate.global_batch_sequences:,}",
                 point.candidate.layout.describe(),
             )
         )
@@ -296,16 +297,17 @@ def scale_tables(one: ScaleResult) -> list[Table]:
         number("to train", rank=1),
         number("power", rank=1),
         number("rent", rank=2),
+        number("batch", rank=2),
         words("layout", rank=3),
     ]
     planned = "best layout at each size" if curve.replanned else "one layout, grown in dp"
     base = (
-        f"efficiency: tokens/s per accelerator over that at {curve.base_count:,} accelerators; {curve.scaling} scaling "
-        f"({'the batch grows with the accelerators' if curve.scaling == 'weak' else 'the batch stays'}), {planned}; "
+        f"efficiency: tokens/s per accelerator over that at {curve.base_count:,} accelerators; {planned}; "
         f"MFU: {one.mfu_convention} convention, unused accelerators included"
     )
-    title = f"{one.model.name} on {one.cluster_name}, from {curve.points[0].accelerator_count:,} accelerators"
-    tables = [table(title, columns, rows, notes=[base])]
+    words_of = {"weak": "the batch grows with the accelerators", "strong": "the same batch on every size"}
+    title = f"{one.model.name} on {one.cluster_name}, {curve.scaling} scaling: {words_of[curve.scaling]}"
+    tables = [_without_empty_columns(table(title, columns, rows, notes=[base]))]
     bends = [bend.text for bend in curve.bends]
     if curve.overall is not None and len(curve.points) > 2:
         bends.append(f"over all: {curve.overall.text}")
@@ -315,6 +317,13 @@ def scale_tables(one: ScaleResult) -> list[Table]:
         skipped = [(f"{size.accelerator_count:,}", size.reason) for size in curve.skipped]
         tables.append(table("Sizes without a plan", [number("accelerators"), words("why")], skipped))
     return tables
+
+
+def _without_empty_columns(one: Table) -> Table:
+    """The table without columns in which nothing is known."""
+    keep = [i for i in range(len(one.columns)) if any(row[i] != text.MISSING for row in one.rows)]
+    columns = [one.columns[i] for i in keep]
+    return table(one.title, columns, [[row[i] for i in keep] for row in one.rows], notes=one.notes)
 
 
 # --- validate --------------------------------------------------------------------------------------------------
@@ -427,27 +436,9 @@ def claims_table(claims: Sequence[ClaimComparison]) -> Table:
             text.fact_value(one.claim.value.high, one.claim.value.unit),
         )
         predicted = text.range_text(one.predicted, text.percent) if one.predicted else text.MISSING
-        size = f"{one.accelerator_count:,}" if one.accelerator_count else text.MISSING
-        rows.append(
-            (
-                one.claim.name,
-                claimed,
-                one.job_name or text.MISSING,
-                size,
-                predicted,
-                VERDICT_WORDS[one.verdict],
-                one.reason,
-            )
-        )
-    columns: list[Column | str] = [
-        "claim",
-        number("claimed"),
-        words("job", rank=1),
-        number("accelerators", rank=1),
-        words("predicted"),
-        words("verdict"),
-        words("read as", rank=1),
-    ]
+        where = f"{one.job_name} at {one.accelerator_count:,}: " if one.job_name and one.accelerator_count else ""
+        rows.append((one.claim.name, claimed, where + one.reason, predicted, VERDICT_WORDS[one.verdict]))
+    columns: list[Column | str] = ["claim", number("claimed"), words("read as"), "predicted", words("verdict")]
     return table("Claims beside predictions", columns, rows)
 
 
@@ -459,10 +450,13 @@ def readings_table(one: ClaimComparison) -> Table:
     rows = [(name, *(text.percent(value.get((name, peak))) for peak in peaks)) for name in conventions]
     claimed = text.fact_value(one.claim.value.value, one.claim.value.unit)
     return table(
-        f"{one.claim.name} claims {claimed}; predicted at {one.accelerator_count or 0:,} accelerators, by reading",
+        f"{one.claim.name}: {claimed} claimed; predicted",
         ["MFU convention", *(number(f"over the {peak} peak") for peak in peaks)],
         rows,
-        notes=[f"not stated by the claim: {'; '.join(one.claim.undefined)}"],
+        notes=[
+            f"{one.job_name} on {one.accelerator_count or 0:,} accelerators: one step, read in every way",
+            f"not stated by the claim: {'; '.join(one.claim.undefined)}",
+        ],
     )
 
 
@@ -590,6 +584,7 @@ def rehearsal_tables(one: Rehearsal) -> list[Table]:
         summary, ranked, _why, _front, *run = plan_tables(job.plan)
         tables += [summary, ranked]
         tables += scale_tables(job.curve)
+        tables.append(scale_tables(job.weak)[0])
         tables += run
         tables.append(effects_table(job))
     if one.claims:
