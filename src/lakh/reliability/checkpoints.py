@@ -160,7 +160,8 @@ def optimum_intervals_s(
     """Work between checkpoints of each tier that loses least.
 
     Each level takes Daly's interval for the failures that need it (Di 2014, Benoit 2017), no shorter than one persists
-    and no shorter than the level before it, since nothing is gained by writing the slower tier more often.
+    and no shorter than the level before it, since nothing is gained by writing the slower tier more often. A tier that
+    no failure needs is written at the longest interval.
 
     Args:
         tiers: fastest first
@@ -170,8 +171,10 @@ def optimum_intervals_s(
     intervals: list[float] = []
     floor = shortest_s
     for tier, rate in zip(tiers, rates_per_s, strict=True):
-        mtbf_s = math.inf if rate <= 0.0 else 1.0 / rate
-        best = daly_interval_s(checkpoint_s=tier.cost_s, mtbf_s=mtbf_s)
+        if rate <= 0.0:
+            intervals.append(LONGEST_INTERVAL_S)
+            continue
+        best = daly_interval_s(checkpoint_s=tier.cost_s, mtbf_s=1.0 / rate)
         floor = max(floor, tier.persist_s, min(best, LONGEST_INTERVAL_S))
         intervals.append(floor)
     return tuple(intervals)

@@ -18,14 +18,12 @@ PHASES: tuple[str, ...] = (
     "detection",
     "diagnosis",
     "queue",
-    "waiting for nodes",
     "node swap",
     "restart",
     "checkpoint load",
     "warm-up",
 )
-"""Parts of a recovery, in the order they happen; "waiting for nodes" depends on the spares left."""
-_WAITING = PHASES.index("waiting for nodes")
+"""Parts of a recovery, in the order they happen. Waiting for nodes comes on top, where no spare is left."""
 
 LEMON_NODE_SHARE = 0.0125
 """Share of nodes that lemon detection takes out: 1.2 to 1.3 % on RSC-1 (Kokolis et al., arXiv:2410.21680)."""
@@ -281,15 +279,14 @@ class _Builder:
         return self._whole_restart(mode, signal, rate_per_s, nodes_out=nodes_out)
 
     def _whole_restart(self, mode: FailureMode, signal: Signal, rate_per_s: float, *, nodes_out: int) -> EventClass:
-        # A row without power loses peers together; a silent error may be in every recent copy: both need the last tier.
-        needs_last = mode.scope == "row" or signal == "silent"
+        tier_index = self._tier_index(mode, signal)
         return EventClass(
             mode=mode.name,
             component=mode.component,
             signal=signal,
             rate_per_s=rate_per_s,
-            phases_s=self._phases(signal, nodes_out=nodes_out, last_tier=needs_last),
-            tier_index=len(self.tiers) - 1 if needs_last else 0,
+            phases_s=self._phases(signal, nodes_out=nodes_out, tier_index=tier_index),
+            tier_index=tier_index,
             rolls_back=signal != "planned",
             silent_latency_s=self.policy.silent_latency_s if signal == "silent" else 0.0,
             nodes_out=nodes_out,
@@ -323,11 +320,24 @@ class _Builder:
             capacity_debt_s=away_s * share,
         )
 
+    def _tier_index(self, mode: FailureMode, signal: Signal) -> int:
+        """The fastest tier that survives.
+
+        A row without power takes peers' memories together, and a silent error may be in every recent copy: both need the
+        last tier. A software fault takes its processes' memory along, so it needs the first tier on disk. Peers are
+        placed behind different leaf switches, so a block's loss leaves its copies elsewhere.
+        """
+        if mode.scope == "row" or signal == "silent":
+            return len(self.tiers) - 1
+        if mode.scope == "job" and signal != "planned":
+            return next((i for i, tier in enumerate(self.tiers) if tier.name != "peer-memory"), 0)
+        return 0
+
     def _repair_s(self, mode: FailureMode) -> float:
         return self.repair_mean_s if mode.repair_mean_s is None else mode.repair_mean_s
 
-    def _phases(self, signal: Signal, *, nodes_out: int, last_tier: bool = False) -> tuple[float, ...]:
-        policy, tier = self.policy, self.tiers[-1 if last_tier else 0]
+    def _phases(self, signal: Signal, *, nodes_out: int, tier_index: int = 0) -> tuple[float, ...]:
+        policy, tier = self.policy, self.tiers[tier_index]
         detection = {"crash": policy.detection_crash_s, "hang": policy.detection_hang_s}.get(signal, 0.0)
         in_place = policy.process_restart and nodes_out == 0
         by_name = {
