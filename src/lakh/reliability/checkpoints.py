@@ -55,8 +55,8 @@ class Hardware:
     """What the job gets of shared storage [byte/s]; Llama 3's reaches 2 TB/s sustained (arXiv:2407.21783)."""
     storage_read_bytes_per_s: float = 2e12
     storage_client_bytes_per_s: float = 2.5e9
-    """What one node gets from shared storage [byte/s]; 10 % of a 200 Gbit/s link, the best of 504 B200s whose NFS client
-    was the limit (arXiv:2605.09370)."""
+    """What one node gets from shared storage [byte/s]; 10 % of a 200 Gbit/s link, the best of 504 B200s whose NFS
+    client was the limit (arXiv:2605.09370)."""
 
     def __post_init__(self) -> None:
         problems = [

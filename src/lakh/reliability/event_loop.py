@@ -1,15 +1,15 @@
 """The inner loop of the Monte Carlo: one trial after another, one failure after another, compiled.
 
 Time is booked as it passes: at every moment a run works, and what it works is kept or lost, or it is in one phase of a
-recovery, or it waits for nodes. Every second is in exactly one place. A failure during a recovery is not booked in full:
-the recovery ends when the later of the two is done (with equal times, Daly's restart from the beginning).
+recovery, or it waits for nodes. Every second is in exactly one place. Where a failure hits during a recovery, the
+recovery ends when the later of the two is done (with equal times, Daly's restart from the beginning).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numba
 import numpy as np
@@ -18,7 +18,11 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 F = TypeVar("F", bound=Callable[..., Any])
-_compiled: Callable[[F], F] = numba.njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[valid-type]
+
+
+def _compiled(function: F) -> F:
+    return cast(F, numba.njit(cache=True, nogil=True, error_model="numpy")(function))
+
 
 CLASS_BITS, QUANTILE_BITS = 16, 12
 CLASS_TABLE_SIZE, QUANTILE_COUNT = 1 << CLASS_BITS, 1 << QUANTILE_BITS
@@ -106,7 +110,7 @@ class Outcome(NamedTuple):
 
 
 @_compiled
-def _next_random(state: npt.NDArray[np.uint64]) -> np.uint64:
+def _next_random(state: npt.NDArray[np.uint64]) -> Any:
     """SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", OOPSLA 2014)."""
     state[0] += np.uint64(0x9E3779B97F4A7C15)
     z = state[0]
@@ -185,10 +189,11 @@ def run_trials(
         first = True
         while True:
             # --- when the next failure comes
+            hazard = 1.0
             if not plan.even_gaps:
                 hazard = -math.log(_next_uniform(state))
-            else:
-                hazard = _next_uniform(state) if first else 1.0
+            elif first:
+                hazard = _next_uniform(state)  # a run begins anywhere between two failures
             first = False
             start_s = max(time_s, up_at_s) if plan.uptime_clock else time_s
             failure_s = start_s + hazard / rate_per_s

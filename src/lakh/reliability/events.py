@@ -323,8 +323,8 @@ class _Builder:
     def _tier_index(self, mode: FailureMode, signal: Signal) -> int:
         """The fastest tier that survives.
 
-        A row without power takes peers' memories together, and a silent error may be in every recent copy: both need the
-        last tier. A software fault takes its processes' memory along, so it needs the first tier on disk. Peers are
+        A row without power takes peers' memories together, and a silent error may be in every recent copy: both need
+        the last tier. A software fault takes its processes' memory along, so it needs the first tier on disk. Peers are
         placed behind different leaf switches, so a block's loss leaves its copies elsewhere.
         """
         if mode.scope == "row" or signal == "silent":
@@ -345,7 +345,7 @@ class _Builder:
             "diagnosis": 0.0 if signal == "planned" else policy.diagnosis_s,
             "queue": 0.0 if in_place else policy.queue_s,
             # Without the rung "same nodes" even a healthy node is replaced: nobody knows that it is healthy.
-            "node swap": 0.0 if in_place or signal == "planned" and not nodes_out else policy.node_swap_s,
+            "node swap": 0.0 if in_place or (signal == "planned" and not nodes_out) else policy.node_swap_s,
             "restart": self.restart_s,
             "checkpoint load": tier.load_s,
             "warm-up": policy.warmup_s,

@@ -34,8 +34,8 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 Gaps = Literal["bursty", "exponential", "even"]
-"""bursty: a rate that changes from episode to episode, as observed; exponential: a constant rate, as Young, Daly and most
-formulas assume; even: always the same gap, as (M - R) / M assumes."""
+"""bursty: a rate that changes from episode to episode, as observed; exponential: a constant rate, as Young, Daly and
+most formulas assume; even: always the same gap, as (M - R) / M assumes."""
 Clock = Literal["wall", "uptime"]
 """What the time between failures is counted on: all time, or only the time the job is up."""
 GAPS: tuple[str, ...] = get_args(Gaps)
@@ -171,9 +171,7 @@ def _undisturbed(job: JobModel, duration_s: float, throughput: Floats, spares: i
     )
 
 
-def _rate_factors(
-    job: JobModel, rng: np.random.Generator, count: int, *, gaps: Gaps, uncertain: bool
-) -> Floats:
+def _rate_factors(job: JobModel, rng: np.random.Generator, count: int, *, gaps: Gaps, uncertain: bool) -> Floats:
     """Each trial's rate over the stated one: which nodes it got, and what is not known of the rates."""
     factor = np.ones(count)
     if gaps == "bursty":

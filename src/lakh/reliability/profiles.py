@@ -128,7 +128,7 @@ class Repair:
     @property
     def median_s(self) -> float:
         k = self.weibull_shape
-        return self.mean_s / math.gamma(1.0 + 1.0 / k) * math.log(2.0) ** (1.0 / k)
+        return float(self.mean_s / math.gamma(1.0 + 1.0 / k) * math.log(2.0) ** (1.0 / k))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -242,7 +242,7 @@ class FailureProfile:
         The growth is observed upwards only, and between one or two pairs of sizes: a prior, not a law.
         """
         beta = self.growth_exponent.value if exponent is None else exponent
-        return max(1.0, node_count / self.node_count) ** beta
+        return float(max(1.0, node_count / self.node_count) ** beta)
 
     def mode_rate_per_node_s(self, mode: FailureMode, *, accelerators_per_node: int, node_count: float) -> float:
         """Rate of one mode on nodes of another width in a job of another size [1/s].
@@ -300,9 +300,11 @@ class FailureProfile:
             per_node: such components per node; a node has one of what is not named
             where: file or object the values come from, for the source
 
-        The modes of a component keep their proportions; a component that has no mode here gets one.
+        The modes of a component keep their proportions; a component that has no mode here gets one. Modes of "network",
+        where the source did not say which part, give way to stated links or switches.
         """
-        modes = list(self.modes)
+        stated_network = {"link", "switch", "transceiver"} & set(mtbf_s)
+        modes = [mode for mode in self.modes if not (stated_network and mode.component == "network")]
         for component, fact in mtbf_s.items():
             count = per_node.get(component, 1.0)
             value, low, high = count / fact.value, count / fact.high, count / fact.low
@@ -399,7 +401,9 @@ class _Reader:
     def choice(self, raw: Mapping[str, Any], path: str, key: str, accepted: tuple[Any, ...], default: Any) -> Any:
         value = raw.get(key, default)
         if value not in accepted:
-            self.refuse(f"{path}.{key}".lstrip("."), value, list_names(accepted, most=40), nearest_hint(value, accepted))
+            self.refuse(
+                f"{path}.{key}".lstrip("."), value, list_names(accepted, most=40), nearest_hint(value, accepted)
+            )
             return default if default is not None else accepted[0]
         return value
 
@@ -596,9 +600,7 @@ def read_profile(raw: object, *, where: str) -> FailureProfile:
     reader.known(reader.raw, "", _PROFILE_FIELDS)
     exposure = reader.raw.get("exposure_node_days")
     exposure_s = None if exposure is None else reader.number(exposure, "exposure_node_days", "1", low=1.0) * 86_400.0
-    restart_share = reader.fact(
-        reader.raw.get("process_restart_share"), "process_restart_share", "ratio", high=1.0
-    )
+    restart_share = reader.fact(reader.raw.get("process_restart_share"), "process_restart_share", "ratio", high=1.0)
     modes = tuple(
         _mode(reader, path, item, exposure_node_s=exposure_s, restart_share=restart_share)
         for path, item in reader.items(reader.raw, "modes")

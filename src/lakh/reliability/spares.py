@@ -1,8 +1,8 @@
 """How many nodes are down at once, and how many spares keep the job whole?
 
-Nodes down form an M/G/infinity queue whose arrivals come in bursts: the mean is rate x repair time, the variance is that
-of a Poisson plus what simultaneous faults, correlated events and a changing rate add. A negative binomial with that
-mean and variance gives the quantiles. A plain binomial has the right mean and too little variance: on the StepFun trace
+Nodes down form an M/G/infinity queue whose arrivals come in bursts: the mean is rate x repair time, the variance is
+that of a Poisson plus what simultaneous faults, correlated events and a changing rate add. A negative binomial with
+that mean and variance gives the quantiles. A binomial has the right mean and too little variance: on the StepFun trace
 it says 19 where the 99th percentile is 31.
 """
 

@@ -59,9 +59,7 @@ def slow_node_slowdown(*, node_count: int, slow: SlowNodes) -> float:
     return 1.0 + (slow.slowdown - 1.0) * -float(np.expm1(node_count * np.log1p(-slow.probability)))
 
 
-def synchronous_slowdown(
-    *, rank_count: int, node_count: int, jitter_cv: float, slow: SlowNodes | None = None
-) -> float:
+def synchronous_slowdown(*, rank_count: int, node_count: int, jitter_cv: float, slow: SlowNodes | None = None) -> float:
     """Step time of N ranks over that of one, jitter and slow nodes together.
 
     The two multiply: a slow node's jitter is as large, in proportion, as a sound one's.
