@@ -113,7 +113,9 @@ def test_ten_minute_stalls_every_18_minutes_leave_44_percent_only_for_even_gaps(
         checkpoint_bytes=state_bytes(405e9),
     )
     free = replace(job.tiers[0], block_s=0.0, persist_s=0.0, interval_s=1e-3)
-    stall = tuple(replace(e, phases_s=tuple(600.0 if p == max(e.phases_s) else 0.0 for p in e.phases_s)) for e in job.events)
+    stall = tuple(
+        replace(e, phases_s=tuple(600.0 if p == max(e.phases_s) else 0.0 for p in e.phases_s)) for e in job.events
+    )
     trials = simulate(
         replace(job, tiers=(free,), events=stall),
         duration_s=30 * DAY_S,
@@ -168,9 +170,7 @@ def test_stepfun_has_371_faults_15_hours_apart(stepfun_logs):
     assert 1 / faults_per_s / HOUR_S == pytest.approx(15.0, abs=0.1)
 
 
-@pytest.mark.parametrize(
-    ("figure", "published"), [("gap_cv", 1.93), ("mean_down", 10.6), ("p99_down", 31.0)]
-)
+@pytest.mark.parametrize(("figure", "published"), [("gap_cv", 1.93), ("mean_down", 10.6), ("p99_down", 31.0)])
 def test_stepfuns_figures_are_among_those_of_simulated_traces(stepfun_logs, figure, published):
     """One trace is one draw: its figures lie between the 10th and 90th percentile of simulated traces."""
     low, high = np.quantile([getattr(log, figure) for log in stepfun_logs], (0.1, 0.9))
