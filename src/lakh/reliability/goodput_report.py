@@ -183,7 +183,7 @@ def goodput(
     *,
     accelerator_count: int,
     profile: FailureProfile,
-    policy: RecoveryPolicy,
+    policy: RecoveryPolicy | None = None,
     parameter_count: float | None = None,
     checkpoint_bytes: float | None = None,
     hardware: Hardware | None = None,
@@ -205,7 +205,7 @@ def goodput(
     Args:
         accelerator_count: accelerators of the job
         profile: what fails and how often; see `failure_profile`
-        policy: what happens then; see `recovery_policy`
+        policy: what happens then; see `recovery_policy`; None: the best of `compared`
         parameter_count: of the model; its checkpoint takes 14 bytes a parameter
         checkpoint_bytes: size of one checkpoint; instead of `parameter_count`
         hardware: of the cluster; None: the defaults of `Hardware`
@@ -226,7 +226,17 @@ def goodput(
         RequestError: a count, size or duration that makes no sense; every one is named
     """
     hardware = hardware or Hardware()
-    size_bytes = _check(accelerator_count, parameter_count, checkpoint_bytes, policy, intervals_s, step_s)
+    size_bytes = _check(
+        accelerator_count,
+        parameter_count,
+        checkpoint_bytes,
+        policy,
+        compared,
+        intervals_s,
+        curve_accelerator_counts,
+        step_s,
+    )
+    side_count = max(1, min(trial_count, 1000))
 
     def job_of(chosen: RecoveryPolicy, count: int) -> JobModel:
         return build_job(
@@ -246,17 +256,20 @@ def goodput(
             job, duration_s=duration_s, trial_count=trials, seed=seed, gaps=gaps, clock=clock, uncertain=uncertain
         )
 
+    others = {
+        other.name: _policy_result(other, run(job_of(other, accelerator_count), side_count))
+        for other in compared
+        if policy is None or other.name != policy.name
+    }
+    if policy is None:
+        best = min(others.values(), key=lambda result: (-result.ettr.p50, result.policy)).policy
+        policy = next(other for other in compared if other.name == best)
+        del others[best]
     job = job_of(policy, accelerator_count)
     if intervals_s is not None:
         job = job.with_intervals(intervals_s)
     trials = run(job, trial_count)
-    side_count = max(1, min(trial_count, 1000))
-    results = [_policy_result(policy, trials)]
-    results += [
-        _policy_result(other, run(job_of(other, accelerator_count), side_count))
-        for other in compared
-        if other.name != policy.name
-    ]
+    results = [_policy_result(policy, trials), *others.values()]
     results.sort(key=lambda result: (-result.ettr.p50, result.policy))
     return GoodputReport(
         accelerator_count=accelerator_count,
@@ -289,11 +302,18 @@ def _check(
     accelerator_count: int,
     parameter_count: float | None,
     checkpoint_bytes: float | None,
-    policy: RecoveryPolicy,
+    policy: RecoveryPolicy | None,
+    compared: Sequence[RecoveryPolicy],
     intervals_s: Sequence[float] | None,
+    curve_accelerator_counts: Sequence[int],
     step_s: float,
 ) -> float:
     problems = []
+    if policy is None and not compared:
+        problems.append(Problem(where="policy", found=None, accepted="a policy, or policies to compare"))
+    if any(count < 1 for count in curve_accelerator_counts):
+        sizes = tuple(curve_accelerator_counts)
+        problems.append(Problem(where="curve_accelerator_counts", found=sizes, accepted="counts of 1 or more"))
     if accelerator_count < 1:
         problems.append(Problem(where="accelerator_count", found=accelerator_count, accepted="1 or more"))
     if (parameter_count is None) == (checkpoint_bytes is None):
@@ -305,8 +325,11 @@ def _check(
             problems.append(Problem(where=name, found=value, accepted="a number above 0"))
     if not step_s > 0.0:
         problems.append(Problem(where="step_s", found=step_s, accepted="a duration above 0"))
-    if intervals_s is not None and (len(intervals_s) != len(policy.tiers) or any(not t > 0.0 for t in intervals_s)):
-        accepted = f"{len(policy.tiers)} durations above 0, for {', '.join(policy.tiers)}"
+    tiers = policy.tiers if policy is not None else ()
+    if intervals_s is not None and (len(intervals_s) != len(tiers) or any(not t > 0.0 for t in intervals_s)):
+        accepted = (
+            f"{len(tiers)} durations above 0, for {', '.join(tiers)}" if tiers else "a named policy to go with them"
+        )
         problems.append(Problem(where="intervals_s", found=tuple(intervals_s), accepted=accepted))
     if problems:
         raise RequestError(problems)
