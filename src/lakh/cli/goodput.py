@@ -12,7 +12,6 @@ from rich.console import Console
 
 from lakh.errors import CouldNotError, LakhError, Problem, RequestError, list_names, nearest_hint
 from lakh.reliability import (
-    CURVE_ACCELERATOR_COUNTS,
     POLICIES,
     FailureProfile,
     Gaps,
@@ -23,8 +22,7 @@ from lakh.reliability import (
     read_profile_file,
     recovery_policy,
 )
-from lakh.reliability import goodput as goodput_of
-from lakh.reliability.monte_carlo import GAPS
+from lakh.reliability.profiles import GAPS
 from lakh.reliability.recovery import with_spares
 from lakh.report.goodput import goodput_document, goodput_page, goodput_tables
 from lakh.spec import load_cluster, resolve_model
@@ -85,6 +83,10 @@ def goodput(
     _check(accelerators=count, days=days, trials=trials, gaps=gaps, cluster_age_days=cluster_age_days)
     profile = cluster_failures(described) if failures is None else _profile(failures)
     _check_writable(report)
+    # Loads the compiled simulation: not before the request is known to be sound.
+    from lakh.reliability import CURVE_ACCELERATOR_COUNTS
+    from lakh.reliability import goodput as goodput_of
+
     found = goodput_of(
         accelerator_count=count,
         profile=profile,

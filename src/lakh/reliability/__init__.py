@@ -20,10 +20,12 @@ if TYPE_CHECKING:
         goodput,
         with_recovery_s,
     )
-    from lakh.reliability.monte_carlo import CAUSES, Clock, Gaps, Trials, simulate
+    from lakh.reliability.monte_carlo import CAUSES, Trials, simulate
     from lakh.reliability.profiles import (
+        Clock,
         FailureMode,
         FailureProfile,
+        Gaps,
         failure_profile,
         failure_profiles,
         read_profile_file,
@@ -37,11 +39,11 @@ _HOME = {
     "CURVE_ACCELERATOR_COUNTS": "goodput_report",
     "POLICIES": "recovery",
     "CheckpointTier": "checkpoints",
-    "Clock": "monte_carlo",
+    "Clock": "profiles",
     "EventClass": "events",
     "FailureMode": "profiles",
     "FailureProfile": "profiles",
-    "Gaps": "monte_carlo",
+    "Gaps": "profiles",
     "GoodputReport": "goodput_report",
     "Hardware": "checkpoints",
     "JobModel": "events",

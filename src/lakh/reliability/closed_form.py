@@ -11,7 +11,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from scipy import special, stats
+from scipy import special
+
+from lakh.reliability.counts import binomial_quantile
 
 DAY_S = 86_400.0
 
@@ -235,4 +237,4 @@ def binomial_spares(*, node_count: int, down_probability: float, confidence: flo
 
     [1] The rule of ByteRobust (arXiv:2509.16293): the 99th percentile of Binomial(N, p).
     """
-    return int(stats.binom.ppf(confidence, node_count, down_probability))
+    return binomial_quantile(confidence, trial_count=node_count, success=down_probability)

@@ -14,8 +14,8 @@ from lakh.evidence import Fact
 from lakh.reliability.checkpoints import STATE_BYTES_PER_PARAMETER, Hardware, TierName, state_bytes
 from lakh.reliability.closed_form import up_share
 from lakh.reliability.events import JobModel, build_job
-from lakh.reliability.monte_carlo import CAUSES, Clock, Gaps, Trials, simulate
-from lakh.reliability.profiles import FailureProfile
+from lakh.reliability.monte_carlo import CAUSES, Trials, simulate
+from lakh.reliability.profiles import Clock, FailureProfile, Gaps
 from lakh.reliability.recovery import POLICIES, RecoveryPolicy
 from lakh.reliability.spares import independent_spare_count, job_outages, nodes_down, spare_count
 from lakh.reliability.stragglers import mean_throughput

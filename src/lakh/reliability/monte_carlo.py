@@ -7,7 +7,6 @@ import os
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -26,20 +25,13 @@ from lakh.reliability.event_loop import (
     run_trials,
 )
 from lakh.reliability.events import PHASES, JobModel
+from lakh.reliability.profiles import CLOCKS, GAPS, Clock, Gaps
 from lakh.reliability.recovery import replicas_of
 from lakh.reliability.spares import equilibrium_residual_s, job_outages, nodes_down, spare_count
 from lakh.reliability.stragglers import mean_throughput
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
-
-Gaps = Literal["bursty", "exponential", "even"]
-"""bursty: a rate that changes from episode to episode, as observed; exponential: a constant rate, as Young, Daly and
-most formulas assume; even: always the same gap, as (M - R) / M assumes."""
-Clock = Literal["wall", "uptime"]
-"""What the time between failures is counted on: all time, or only the time the job is up."""
-GAPS: tuple[str, ...] = get_args(Gaps)
-CLOCKS: tuple[str, ...] = get_args(Clock)
 
 CAUSES: tuple[str, ...] = (*PHASES, "waiting for nodes", "checkpoint", "lost work", "slow-downs", "reduced size")
 """Where time goes that is not productive. With the productive time they sum to the wall time."""

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar, cast, get_args
 
 import yaml
-from scipy import stats
 
 from lakh import catalog
 from lakh.errors import Problem, SpecError, UnknownNameError, list_names, nearest_hint
 from lakh.evidence import STATUSES, Fact, Status
+from lakh.reliability.counts import negative_binomial_probabilities, poisson_mean_bounds
 from lakh.units import UnitError, parse_quantity
 
 Component = Literal[
@@ -51,6 +51,15 @@ Scope = Literal["node", "block", "row", "job"]
 Counts = Literal["interruptions", "faults"]
 """interruptions: each stop of a job once; faults: each node's fault, several at one instant counted severally."""
 
+Gaps = Literal["bursty", "exponential", "even"]
+"""bursty: a rate that changes from episode to episode, as observed; exponential: a constant rate, as Young, Daly and
+most formulas assume; even: always the same gap, as (M - R) / M assumes."""
+
+Clock = Literal["wall", "uptime"]
+"""What the time between failures is counted on: all time, or only the time the job is up."""
+
+GAPS: tuple[str, ...] = get_args(Gaps)
+CLOCKS: tuple[str, ...] = get_args(Clock)
 COMPONENTS: tuple[str, ...] = get_args(Component)
 SIGNALS: tuple[str, ...] = get_args(Signal)
 SCOPES: tuple[str, ...] = get_args(Scope)
@@ -173,10 +182,9 @@ class Lemons:
         return factor
 
     def _counts_from_the_worst(self, mean_count: float) -> Iterable[tuple[int, float]]:
-        k = self.frailty_shape
-        counts = stats.nbinom(k, k / (k + mean_count))
-        for count in range(int(counts.ppf(1.0 - 1e-9)), -1, -1):
-            yield count, float(counts.pmf(count))
+        probabilities = negative_binomial_probabilities(mean=mean_count, shape=self.frailty_shape)
+        for count in range(len(probabilities) - 1, -1, -1):
+            yield count, float(probabilities[count])
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -489,12 +497,13 @@ def _times(fact: Fact, factor: float, unit: str) -> Fact:
 
 
 def _count_rate(reader: _Reader, raw: Mapping[str, Any], path: str, exposure_node_s: float) -> Fact:
-    """A rate from a count: its 90 % interval is that of a Poisson mean (Garwood 1936)."""
+    """A rate from a count, with its 90 % interval."""
     count = reader.number(raw["count"], f"{path}.count", "1")
+    low, high = poisson_mean_bounds(count)
     return Fact(
         value=count / exposure_node_s,
-        low=(float(stats.chi2.ppf(0.05, 2 * count)) / 2.0 if count else 0.0) / exposure_node_s,
-        high=float(stats.chi2.ppf(0.95, 2 * (count + 1))) / 2.0 / exposure_node_s,
+        low=low / exposure_node_s,
+        high=high / exposure_node_s,
         unit="1/second",
         status=reader.status,
         source=reader.source,

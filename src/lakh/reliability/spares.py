@@ -14,8 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import integrate, special, stats
+from scipy import integrate, special
 
+from lakh.reliability.counts import binomial_quantile, negative_binomial_quantile, poisson_quantile
 from lakh.reliability.events import JobModel
 from lakh.reliability.profiles import Burst, Repair
 
@@ -46,9 +47,9 @@ class NodesDown:
         if self.mean <= 0.0:
             return 0
         if self.variance <= self.mean * (1.0 + 1e-9):
-            return int(stats.poisson.ppf(probability, self.mean))
+            return poisson_quantile(probability, mean=self.mean)
         shape = self.mean**2 / (self.variance - self.mean)
-        return int(stats.nbinom.ppf(probability, shape, shape / (shape + self.mean)))
+        return negative_binomial_quantile(probability, mean=self.mean, shape=shape)
 
 
 def weibull_scale_s(repair: Repair) -> float:
@@ -139,7 +140,7 @@ def spare_count(job: JobModel, *, availability: float) -> int:
 def independent_spare_count(job: JobModel, *, availability: float) -> int:
     """What the binomial rule would hold: same mean, nodes independent. For comparison; it falls short."""
     mean = sum(s.rate_per_s * s.nodes_out * s.repair.mean_s for s in job_outages(job))
-    return int(stats.binom.ppf(availability, job.node_count, min(1.0, mean / job.node_count)))
+    return binomial_quantile(availability, trial_count=job.node_count, success=min(1.0, mean / job.node_count))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

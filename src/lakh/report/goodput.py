@@ -6,13 +6,15 @@ import html
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import plotly.graph_objects as go
 from rich.table import Table
 
-from lakh.reliability import GoodputReport
 from lakh.units import format_duration, format_quantity
+
+if TYPE_CHECKING:
+    from lakh.reliability import GoodputReport  # loads the compiled simulation
 
 
 def goodput_document(report: GoodputReport, inputs: Mapping[str, Any]) -> dict[str, Any]:
