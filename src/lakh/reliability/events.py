@@ -273,7 +273,8 @@ class _Builder:
         return self.hardware.nodes_per_row if mode.scope == "row" else 1
 
     def _event(self, mode: FailureMode, signal: Signal, rate_per_s: float, *, nodes_out: int) -> EventClass:
-        replica_saves = self.policy.elastic == "replica" and signal in ("crash", "hang") and mode.scope != "job"
+        # A software fault starts in one process too; a silent one has reached every replica through the all-reduce.
+        replica_saves = self.policy.elastic == "replica" and signal in ("crash", "hang")
         if replica_saves and replicas_of(self.policy, self.accelerator_count) > 1.0:
             return self._replica_drop(mode, signal, rate_per_s, nodes_out=nodes_out)
         return self._whole_restart(mode, signal, rate_per_s, nodes_out=nodes_out)
