@@ -27,6 +27,8 @@ from lakh.reliability import (
     nodes_down,
     simulate,
     simulate_fault_log,
+    slow_nodes,
+    synchronous_slowdown,
 )
 from lakh.reliability.events import PHASES
 from lakh.reliability.profiles import Burst, Repair, SlowMode
@@ -293,3 +295,16 @@ def test_nodes_down_meet_simulated_logs_in_mean_and_tail():
     mean, error = mean_and_error([log.mean_down for log in logs])
     assert down.mean == pytest.approx(mean, abs=4 * error + 0.01 * mean)
     assert down.quantile(0.99) == pytest.approx(np.mean([log.p99_down for log in logs]), rel=0.08)
+
+
+def test_unevicted_slow_nodes_cost_more_the_more_nodes_there_are_up_to_their_own_factor():
+    persistent = next(m for m in failure_profile("undisclosed").shape.slow if m.name == "persistent slow node")
+    slow = slow_nodes(persistent)
+    assert slow.probability == pytest.approx(0.022 / 1000 * 5, rel=1e-3)  # 5 days, 0.022 per 1000 node-days
+    costs = [
+        synchronous_slowdown(rank_count=8 * nodes, node_count=nodes, jitter_cv=0.0, slow=slow)
+        for nodes in (1, 100, 12_500, 10**7)
+    ]
+    assert costs == sorted(costs)
+    assert costs[-1] == pytest.approx(slow.slowdown)
+    assert synchronous_slowdown(rank_count=10**5, node_count=12_500, jitter_cv=0.0, slow=None) == 1.0

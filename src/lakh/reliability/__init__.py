@@ -32,7 +32,13 @@ if TYPE_CHECKING:
     )
     from lakh.reliability.recovery import POLICIES, RecoveryPolicy, blocking_restart, recovery_policy
     from lakh.reliability.spares import NodeOutages, NodesDown, nodes_down, simulate_fault_log, spare_count
-    from lakh.reliability.stragglers import SlowNodes, jitter_slowdown, mean_throughput, synchronous_slowdown
+    from lakh.reliability.stragglers import (
+        SlowNodes,
+        jitter_slowdown,
+        mean_throughput,
+        slow_nodes,
+        synchronous_slowdown,
+    )
 
 _HOME = {
     "CAUSES": "monte_carlo",
@@ -70,6 +76,7 @@ _HOME = {
     "recovery_policy": "recovery",
     "simulate": "monte_carlo",
     "simulate_fault_log": "spares",
+    "slow_nodes": "stragglers",
     "spare_count": "spares",
     "state_bytes": "checkpoints",
     "synchronous_slowdown": "stragglers",
@@ -112,6 +119,7 @@ __all__ = [
     "recovery_policy",
     "simulate",
     "simulate_fault_log",
+    "slow_nodes",
     "spare_count",
     "state_bytes",
     "synchronous_slowdown",

@@ -42,7 +42,9 @@ def cluster_failures(cluster: Cluster) -> FailureProfile:
         UnknownNameError: it names a profile that the catalogue does not hold
     """
     failures = cluster.failures
-    profile = failure_profile(failures.profile if failures and failures.profile else DEFAULT_PROFILE)
+    where = cluster.origin or f"cluster {cluster.name}"
+    named = failures.profile if failures and failures.profile else DEFAULT_PROFILE
+    profile = failure_profile(named, where=f"{where}: failures.profile")
     if failures is None or not failures.mean_time_between_failures_s:
         return profile
     node = max(cluster.pools, key=lambda pool: pool.accelerator_count).node
@@ -57,5 +59,4 @@ def cluster_failures(cluster: Cluster) -> FailureProfile:
         "cooling": 1.0 / hardware.nodes_per_row,
         "software": 1.0 / max(cluster.node_count, 1),
     }
-    where = cluster.origin or f"cluster {cluster.name}"
     return profile.with_component_mtbf(failures.mean_time_between_failures_s, per_node=per_node, where=where)

@@ -21,7 +21,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _compiled(function: F) -> F:
-    return cast(F, numba.njit(cache=True, nogil=True, error_model="numpy")(function))
+    """Compile, and keep the result beside the package or in the user's cache; where neither can be written, compile
+    anew in each process."""
+    try:
+        return cast(F, numba.njit(cache=True, nogil=True, error_model="numpy")(function))
+    except RuntimeError:
+        return cast(F, numba.njit(nogil=True, error_model="numpy")(function))
 
 
 CLASS_BITS, QUANTILE_BITS = 16, 12
@@ -37,7 +42,7 @@ BOOKED_COUNT = 5
 class Classes(NamedTuple):
     """Event classes, one entry each; see `events.EventClass`."""
 
-    table: npt.NDArray[np.uint8]
+    table: npt.NDArray[np.uint16]
     """Class by the next 16 random bits."""
     phases_s: Floats
     """(phase, class)"""

@@ -185,7 +185,7 @@ def _classes(job: JobModel) -> Classes:
     counts[np.argsort(counts - ideal)[: CLASS_TABLE_SIZE - int(counts.sum())]] += 1  # largest remainders first
     phases_s = np.ascontiguousarray(np.array([event.phases_s for event in events]).T)
     return Classes(
-        table=np.repeat(np.arange(len(events)), counts).astype(np.uint8),
+        table=np.repeat(np.arange(len(events)), counts).astype(np.uint16),
         phases_s=phases_s,
         recovery_s=phases_s.sum(axis=0),
         tier=np.array([event.tier_index for event in events], dtype=np.int64),

@@ -671,8 +671,12 @@ def failure_profiles() -> tuple[FailureProfile, ...]:
     return _read_folder(FOLDER / "profiles", read_profile)
 
 
-def failure_profile(name: str) -> FailureProfile:
+def failure_profile(name: str, *, where: str = "") -> FailureProfile:
     """The profile of that name or alias, upper and lower case alike.
+
+    Args:
+        name: of the profile
+        where: file and field that name it, for the error
 
     Raises:
         UnknownNameError: no profile has that name; says the nearest one
@@ -680,4 +684,4 @@ def failure_profile(name: str) -> FailureProfile:
     for profile in failure_profiles():
         if name.strip().casefold() in (profile.name.casefold(), *(alias.casefold() for alias in profile.aliases)):
             return profile
-    raise UnknownNameError("failure profile", name, tuple(profile.name for profile in failure_profiles()))
+    raise UnknownNameError("failure profile", name, tuple(one.name for one in failure_profiles()), where=where)

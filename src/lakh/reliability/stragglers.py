@@ -28,6 +28,17 @@ class SlowNodes:
     """Its step time over a sound node's, 1 or more."""
 
 
+def slow_nodes(mode: SlowMode) -> SlowNodes:
+    """The share of nodes that are slow at a time, and by how much, from how often and for how long they are.
+
+    Args:
+        mode: a slow-down of single nodes, such as the shape's "persistent slow node"; its duration is as the policy
+            leaves it
+    """
+    concurrent = mode.rate_per_node_s.value * mode.duration_s.value
+    return SlowNodes(probability=-math.expm1(-concurrent), slowdown=1.0 / max(mode.throughput.value, 1e-9))
+
+
 def jitter_slowdown(*, rank_count: int, cv: float) -> float:
     """Mean of the slowest of N ranks over the mean of one, when each one's time is lognormal and independent.
 

@@ -194,3 +194,27 @@ def test_a_clusters_own_failure_rates_replace_the_profiles_and_keep_the_rest():
 
     assert rate(profile, "hbm") == pytest.approx(8 / (88_768 * 3600.0))
     assert rate(profile, "accelerator") == rate(before, "accelerator")
+
+
+def test_a_cluster_that_names_an_unknown_profile_is_told_which_field():
+    cluster = replace(load_cluster("h100-16k"), failures=Failures(profile="lama3-h100-16k"))
+    with pytest.raises(
+        UnknownNameError, match=r"failures\.profile: found 'lama3-h100-16k'.*Did you mean 'llama3-h100-16k'"
+    ):
+        cluster_failures(cluster)
+
+
+def test_a_profile_of_hundreds_of_modes_is_simulated():
+    modes = [{"name": f"mode {i}", "component": "host", "rate": 0.05} for i in range(200)]
+    raw = {key: value for key, value in PROFILE.items() if key != "exposure_node_days"} | {"modes": modes}
+    job = build_job(
+        profile=read_profile(raw, where="ours.yaml"),
+        policy=recovery_policy("automated"),
+        hardware=Hardware(),
+        accelerator_count=800,
+        checkpoint_bytes=1e11,
+    )
+    assert len(job.events) > 256
+    trials = simulate(job, duration_s=30 * 86_400.0, trial_count=200, seed=1, gaps="exponential")
+    expected = job.unplanned_rate_per_s * 30 * 86_400.0
+    assert trials.unplanned_stop_count.mean() == pytest.approx(expected, rel=0.05)
