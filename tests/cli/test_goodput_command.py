@@ -10,7 +10,7 @@ import pytest
 from typer.main import get_command
 
 from lakh.cli.goodput import app
-from lakh.errors import RequestError
+from lakh.errors import CouldNotError, RequestError
 
 QUICK = ("--model", "llama3.1-405b", "--cluster", "h100-16k", "--trials", "40", "--days", "20")
 
@@ -82,7 +82,6 @@ def test_tables_are_printed_without_json(capsys):
         (("--failures", "absent.yaml"), "absent.yaml: found"),
         (("--days", "0", "--trials", "0", "--gaps", "evne"), "--gaps: found 'evne'; accepted:"),
         (("-n", "0"), "--accelerators: found 0; accepted: 1 or more."),
-        (("--report", "/no/such/folder/x.html"), "--report: found"),
         (("--spares", "-1"), "spare_node_count: found -1"),
     ],
 )
@@ -100,3 +99,8 @@ def test_a_refusal_ends_with_exit_code_2_and_no_traceback():
         "--accelerators: found 0; accepted: 1 or more.",
         "--days: found -1.0; accepted: above 0, up to 3650.",
     ]
+
+
+def test_a_report_that_cannot_be_written_is_refused_before_the_simulation(tmp_path):
+    with pytest.raises(CouldNotError, match="it is a folder"):
+        lakh_goodput(*QUICK, "--report", str(tmp_path))

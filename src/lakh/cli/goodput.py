@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, cast
 
 import typer
-from rich.console import Console
 
-from lakh.errors import CouldNotError, LakhError, Problem, RequestError, list_names, nearest_hint
+from lakh.cli.console import OutputFile, print_json, print_tables, progress
+from lakh.errors import LakhError, Problem, RequestError, list_names, nearest_hint
 from lakh.reliability import (
     POLICIES,
     FailureProfile,
@@ -28,8 +28,6 @@ from lakh.report.goodput import goodput_document, goodput_page, goodput_tables
 from lakh.spec import load_cluster, resolve_model
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]})
-
-_PLAIN_WIDTH = 110
 
 
 @app.command()
@@ -82,30 +80,27 @@ def goodput(
     count = described.accelerator_count if accelerators is None else accelerators
     _check(accelerators=count, days=days, trials=trials, gaps=gaps, cluster_age_days=cluster_age_days)
     profile = cluster_failures(described) if failures is None else _profile(failures)
-    _check_writable(report)
     # Loads the compiled simulation: not before the request is known to be sound.
     from lakh.reliability import CURVE_ACCELERATOR_COUNTS
     from lakh.reliability import goodput as goodput_of
 
-    found = goodput_of(
-        accelerator_count=count,
-        profile=profile,
-        compared=chosen,
-        parameter_count=float(architecture.parameter_count),
-        hardware=cluster_hardware(described),
-        curve_accelerator_counts=CURVE_ACCELERATOR_COUNTS if curve else (),
-        cluster_age_s=None if cluster_age_days is None else cluster_age_days * 86_400.0,
-        duration_s=days * 86_400.0,
-        trial_count=trials,
-        seed=seed,
-        gaps=cast(Gaps, gaps),
-        uncertain=not as_stated,
-    )
-    if report is not None:
-        try:
-            report.write_text(goodput_page(found), encoding="utf-8")
-        except OSError as error:
-            raise CouldNotError(f"could not write {report}: {error.strerror}") from None
+    with OutputFile(report) if report is not None else nullcontext() as page, progress("simulating"):
+        found = goodput_of(
+            accelerator_count=count,
+            profile=profile,
+            compared=chosen,
+            parameter_count=float(architecture.parameter_count),
+            hardware=cluster_hardware(described),
+            curve_accelerator_counts=CURVE_ACCELERATOR_COUNTS if curve else (),
+            cluster_age_s=None if cluster_age_days is None else cluster_age_days * 86_400.0,
+            duration_s=days * 86_400.0,
+            trial_count=trials,
+            seed=seed,
+            gaps=cast(Gaps, gaps),
+            uncertain=not as_stated,
+        )
+        if page is not None:
+            page.write(goodput_page(found))
     if as_json:
         inputs = {
             "model": architecture.name,
@@ -121,14 +116,11 @@ def goodput(
             "uncertain": not as_stated,
             "seed": seed,
         }
-        document = goodput_document(found, inputs)
-        sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+        print_json(goodput_document(found, inputs))
         return
-    console = Console(width=None if sys.stdout.isatty() else _PLAIN_WIDTH, highlight=False)
-    for table in goodput_tables(found):
-        console.print(table)
+    print_tables(goodput_tables(found))
     if report is not None:
-        console.print(f"Report: {report}")
+        sys.stdout.write(f"Report: {report}\n")
 
 
 def _policies(names: list[str], spares: int | None) -> tuple[RecoveryPolicy, ...]:
@@ -165,11 +157,6 @@ def _check(*, accelerators: int, days: float, trials: int, gaps: str, cluster_ag
         problems.append(Problem(where="--cluster-age-days", found=cluster_age_days, accepted="0 or more"))
     if problems:
         raise RequestError(problems)
-
-
-def _check_writable(report: Path | None) -> None:
-    if report is not None and not report.parent.is_dir():
-        raise RequestError(Problem(where="--report", found=str(report), accepted="a file in a folder that exists"))
 
 
 def main() -> None:

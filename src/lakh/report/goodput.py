@@ -5,12 +5,12 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 import plotly.graph_objects as go
-from rich.table import Table
 
+from lakh.report.json import document, jsonable
+from lakh.report.tables import Table, number, table, words
 from lakh.units import format_duration, format_quantity
 
 if TYPE_CHECKING:
@@ -19,21 +19,8 @@ if TYPE_CHECKING:
 
 def goodput_document(report: GoodputReport, inputs: Mapping[str, Any]) -> dict[str, Any]:
     """What `--json` prints: base units, infinity as null."""
-    result = _plain(report)
-    evidence = result.pop("evidence")
-    return {"schema": "lakh.goodput/1", "inputs": _plain(inputs), "result": result, "evidence": evidence}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    return value
+    result = jsonable(report)
+    return document("goodput", inputs=inputs, result=result, evidence=result.pop("evidence"))
 
 
 def _percent(share: float, *, digits: int = 1) -> str:
@@ -154,22 +141,13 @@ def _sections(report: GoodputReport) -> tuple[tuple[str, tuple[str, ...], Rows],
 
 def goodput_tables(report: GoodputReport) -> tuple[Table, ...]:
     """What a console shows."""
-    first = Table(
-        title=f"{report.accelerator_count:,} accelerators on {report.node_count:,} nodes", title_justify="left"
+    title = f"{report.accelerator_count:,} accelerators on {report.node_count:,} nodes"
+    first = table(title, ["figure", words("median, 5th to 95th percentile")], headline(report))
+    others = (
+        table(name, [headings[0], *(number(heading) for heading in headings[1:])], rows)
+        for name, headings, rows in _sections(report)
     )
-    first.add_column("figure")
-    first.add_column("median, 5th to 95th percentile")
-    for label, text in headline(report):
-        first.add_row(label, text)
-    tables = [first]
-    for title, headings, rows in _sections(report):
-        one = Table(title=title, title_justify="left")
-        for index, heading in enumerate(headings):
-            one.add_column(heading, justify="left" if index == 0 else "right")
-        for row in rows:
-            one.add_row(*row)
-        tables.append(one)
-    return tuple(tables)
+    return (first, *others)
 
 
 # --- the page ---------------------------------------------------------------------------------------------------
