@@ -387,6 +387,11 @@ class Graph:
             if not self._dragonfly:
                 parts[f"spine_{side}"][pod, member * tops : (member + 1) * tops] *= by
 
+    @property
+    def link_bases(self) -> dict[str, int]:
+        """Number of the first link of every kind."""
+        return self._bases
+
     @cached_property
     def is_healthy(self) -> bool:
         return not self.faults
@@ -428,7 +433,7 @@ class Graph:
 
     @cached_property
     def _kernels(self) -> Any:
-        from lakh.fabric import kernels  # noqa: PLC0415  # the compiler's start-up is paid by those who route
+        from lakh.fabric import kernels  # the compiler's start-up is paid by those who route
 
         return kernels
 

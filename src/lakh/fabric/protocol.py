@@ -1,0 +1,132 @@
+"""What does a collective library make of the wire? A few fitted numbers per accelerator family, with their error.
+
+    y = bytes on the slowest link / (its bandwidth x efficiency)
+    t = launch + (sqrt(y) + sqrt(steps x step))^2 + own share / copy rate + ring hops x hop
+
+The square is the time of a transfer y pipelined through `steps` stages that cost `step` per chunk, cut into the best
+number of chunks, sqrt(y steps / step): y + 2 sqrt(y steps step) + steps step. It is the slow ramp of bandwidth with
+message size that every measured table shows. The own share is the 1/n of the message that a rank keeps and whose
+copy the same kernel makes. `benchmarks/fabric/fit_protocol.py` fits the numbers and writes `protocols.json`.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, fields
+from functools import cache
+from importlib.resources import files
+
+import numpy as np
+
+from lakh.errors import UnknownNameError
+from lakh.evidence import Status
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ProtocolFit:
+    """Protocol of one accelerator family. Efficiencies are shares of the nominal link rate for very large messages."""
+
+    family: str
+    all_gather_efficiency: float
+    reduce_scatter_efficiency: float
+    all_reduce_efficiency: float
+    all_to_all_efficiency: float
+    send_efficiency: float
+    in_network_efficiency: float
+    """Of an all-reduce in the scale-up switch, whose ranks send (1 + 1/n) of the message."""
+    scale_out_efficiency: float
+    """Of the network interfaces, any collective."""
+    copy_bytes_per_s: float
+    """Rate at which the own share is copied; it bounds no link."""
+    launch_s: float
+    """Fixed cost of a call."""
+    step_s: float
+    """Cost of a chunk at one stage."""
+    in_network_steps: float
+    in_network_least_ranks: int
+    """Ranks of a domain from which the library lets the switch add."""
+    ring_hop_s: float
+    """Latency per rank of a ring that leaves the domain."""
+    most_channels: int
+    """Interfaces of one domain that one ring collective engages at most."""
+    status: Status
+    source: str
+    note: str = ""
+    median_error: float
+    """Median of |predicted / measured - 1| over the rows it was fitted on, messages of 1 MB and more."""
+    row_count: int
+
+    def efficiency(self, collective: str, *, in_network: bool = False) -> float:
+        """Share of the scale-up rate that a collective reaches."""
+        if in_network:
+            return self.in_network_efficiency
+        return {
+            "all-gather": self.all_gather_efficiency,
+            "reduce-scatter": self.reduce_scatter_efficiency,
+            "all-reduce": self.all_reduce_efficiency,
+            "all-to-all": self.all_to_all_efficiency,
+            "send": self.send_efficiency,
+        }[collective]
+
+    def time_s(
+        self, wire_s: float, *, collective: str, message_bytes: float, rank_count: int, hops: int, in_network: bool
+    ) -> float:
+        """Time of a call from the time its bytes take on the slowest link.
+
+        Args:
+            wire_s: y above, efficiency included
+            collective: what is done
+            message_bytes: as nccl-tests counts them
+            rank_count: ranks of one group
+            hops: ranks of the ring that leaves the domain, 0 inside one
+            in_network: whether the scale-up switch adds
+        """
+        phases = 2.0 if collective == "all-reduce" else 1.0
+        steps = self.in_network_steps if in_network else phases * np.ceil(np.log2(max(rank_count, 2)))
+        kept = 0.0 if in_network or collective == "send" else phases * message_bytes / rank_count
+        ramp_s = (np.sqrt(wire_s) + np.sqrt(steps * self.step_s)) ** 2
+        return float(self.launch_s + ramp_s + kept / self.copy_bytes_per_s + phases * hops * self.ring_hop_s)
+
+
+@cache
+def protocol_fits() -> dict[str, ProtocolFit]:
+    """Every fitted family by name."""
+    text = files("lakh.fabric").joinpath("protocols.json").read_text(encoding="utf-8")
+    names = {field.name for field in fields(ProtocolFit)}
+    rows = json.loads(text)["families"]
+    return {row["family"]: ProtocolFit(**{key: value for key, value in row.items() if key in names}) for row in rows}
+
+
+def protocol_fit(family: str) -> ProtocolFit:
+    """The fit of one family.
+
+    Raises:
+        UnknownNameError: no family has that name
+    """
+    fits = protocol_fits()
+    if family not in fits:
+        raise UnknownNameError("protocol family", family, tuple(fits))
+    return fits[family]
+
+
+FAMILY_OF = {
+    "A100": "a100",
+    "A800": "a100",
+    "H100": "hopper",
+    "H200": "hopper",
+    "H800": "hopper",
+    "H20": "hopper",
+    "B200": "blackwell",
+    "B300": "blackwell",
+    "GB200": "blackwell",
+    "GB300": "blackwell",
+    "MTT-S5000": "s5000",
+    "MI300X": "mi300x",
+}
+"""Accelerator names by their beginning; the longest that fits wins."""
+
+
+def family_of(accelerator: str) -> str | None:
+    """Protocol family of an accelerator; None where nobody has published its collectives."""
+    fitting = [name for name in FAMILY_OF if accelerator.upper().startswith(name)]
+    return FAMILY_OF[max(fitting, key=len)] if fitting else None
