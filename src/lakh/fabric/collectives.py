@@ -65,7 +65,7 @@ def _uniform_inner(graph: Graph, groups: IntArray) -> int:
     first = domains[:, :1]
     inner = int((domains == first).sum(axis=1).min())
     if inner == size:
-        return size
+        return inner
     if size % inner:
         return 1
     folded = domains.reshape(groups.shape[0], size // inner, inner)
@@ -331,10 +331,10 @@ def _in_network(graph: Graph, groups: IntArray) -> list[Phase]:
     row = np.repeat(np.arange(rows), size)[:, None] + np.zeros((1, per), dtype=np.int64)
     streams = np.unique(row.ravel() * graph.shape.leaf_count + leaves.ravel()) % graph.shape.leaf_count
     size_port = 1.0 / inner / per
-    links = [base["nic_up"] + ports.ravel(), base["nic_down"] + ports.ravel()]
+    loaded = [base["nic_up"] + ports.ravel(), base["nic_down"] + ports.ravel()]
     sizes = [np.full(2 * ports.size, size_port)]
     if np.unique(leaves).size > spec.rail_count:
-        links += [base["leaf_up"] + streams, base["leaf_down"] + streams]
+        loaded += [base["leaf_up"] + streams, base["leaf_down"] + streams]
         sizes.append(np.full(2 * streams.size, size_port * max(spec.nic_count // spec.rail_count, 1)))
     phases.append(
         Phase(
@@ -344,7 +344,7 @@ def _in_network(graph: Graph, groups: IntArray) -> list[Phase]:
             sizes=np.zeros(1),
             ways=np.zeros(1, dtype=np.int64),
             entities=none,
-            extra_links=np.concatenate(links).astype(np.int64),
+            extra_links=np.concatenate(loaded).astype(np.int64),
             extra_sizes=np.concatenate(sizes),
         )
     )

@@ -18,11 +18,15 @@ from numpy.typing import NDArray
 
 from lakh.columns import Array
 from lakh.errors import CouldNotError, Problem, RequestError
-from lakh.fabric.closed_form import SCALE_UP_KINDS, ClosedForm, Group, NetworkInput
+from lakh.fabric.closed_form import SCALE_UP_KINDS, Group, NetworkInput
 from lakh.fabric.collectives import Algorithm, Collective, Phase, phases_of
 from lakh.fabric.graph import LINK_CLASSES, Graph, IntArray
 from lakh.fabric.protocol import ProtocolFit
 from lakh.fabric.topology import FabricSpec
+
+
+IN_NETWORK_STEPS = 16.0
+"""Steps of an all-reduce in the scale-up switch, fitted: it ramps more slowly with message size than a ring."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -30,10 +34,17 @@ class PhaseCost:
     """One phase of a collective per byte of message."""
 
     label: str
-    seconds_per_byte: float
+    scale_up_seconds_per_byte: float
+    """On the slowest scale-up link or engine."""
+    network_seconds_per_byte: float
+    """On the slowest link of the network."""
     worst_link: int
     """Link that decides; -1 where nothing is sent."""
     flow_count: int
+
+    @property
+    def seconds_per_byte(self) -> float:
+        return max(self.scale_up_seconds_per_byte, self.network_seconds_per_byte)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -49,6 +60,14 @@ class CollectiveCost:
     @property
     def seconds_per_byte(self) -> float:
         return sum(phase.seconds_per_byte for phase in self.phases)
+
+    @property
+    def scale_up_seconds_per_byte(self) -> float:
+        return sum(phase.scale_up_seconds_per_byte for phase in self.phases)
+
+    @property
+    def network_seconds_per_byte(self) -> float:
+        return sum(phase.network_seconds_per_byte for phase in self.phases)
 
     @property
     def slowest(self) -> PhaseCost:
@@ -101,51 +120,57 @@ def phase_loads(graph: Graph, phase: Phase) -> Array:
     return loads
 
 
-def seconds_of(graph: Graph, loads: Array, efficiencies: Array) -> tuple[float, int]:
-    """Time to move these loads, and the link that decides."""
+def seconds_of(graph: Graph, loads: Array, efficiencies: Array) -> tuple[float, float, int]:
+    """Time to move these loads on scale-up links and on the network, and the link that decides."""
     used = np.flatnonzero(loads)
     if used.size == 0:
-        return 0.0, -1
-    with np.errstate(divide="ignore"):
-        seconds = loads[used] / (graph.capacity[used] * efficiencies[graph.link_class[used]])
-    worst = int(np.argmax(seconds))
-    return float(seconds[worst]), int(used[worst])
+        return 0.0, 0.0, -1
+    seconds = loads[used] / (graph.capacity[used] * efficiencies[graph.link_class[used]])
+    outside = graph.link_class[used] >= LINK_CLASSES.index("nic")
+    worst = int(used[int(np.argmax(seconds))])
+    return float(seconds[~outside].max(initial=0.0)), float(seconds[outside].max(initial=0.0)), worst
 
 
-def closed_form_input(
-    spec: FabricSpec,
-    *,
-    scale_up_efficiency: float,
-    scale_out_efficiency: float,
-    all_to_all_efficiency: float = 1.0,
-    scale_up_latency_s: float = 0.0,
-    scale_out_latency_s: float = 0.0,
-) -> NetworkInput:
-    """The same network as numbers for the closed forms: one block size, one oversubscription, one site size."""
+def network_input(spec: FabricSpec, fit: ProtocolFit, *, ring_hop_s: float | None = None) -> NetworkInput:
+    """The same network as numbers for the closed forms: one block size, one oversubscription, one site size.
+
+    Args:
+        spec: the network
+        fit: protocol of its accelerators
+        ring_hop_s: latency per hop between domains, where the network's own is known
+    """
 
     def column(value: float) -> Array:
         return np.asarray(value, dtype=np.float64)
 
     over = math.prod(tier.oversubscription for tier in spec.tiers[:-1])
-    block = spec.tiers[0].span if len(spec.tiers) > 1 and spec.tiers[0].span else math.inf
+    narrow = [tier.span for tier in spec.tiers[:-1] if tier.oversubscription > 1.0 and tier.span]
+    first = spec.tiers[0].span if len(spec.tiers) > 1 else None
+    block = min(narrow, default=first or math.inf)
     several = len(spec.sites) > 1
     smallest = min(site.accelerator_count for site in spec.sites)
-    haul = min((link.bytes_per_s for link in spec.site_links), default=math.inf)
+    outgoing = [sum(link.bytes_per_s for link in spec.site_links if site.name in link.between) for site in spec.sites]
+    adds = spec.scale_up_reduction and spec.scale_up_kind == "switched"
     return NetworkInput(
         scale_up_kind=column(SCALE_UP_KINDS.index(spec.scale_up_kind)),
         scale_up_domain_size=column(spec.domain_size),
         scale_up_bytes_per_s=column(spec.scale_up_bytes_per_s),
         scale_out_bytes_per_s=column(spec.network_bytes_per_s or spec.scale_up_bytes_per_s),
-        scale_up_efficiency=column(scale_up_efficiency),
-        scale_out_efficiency=column(scale_out_efficiency),
-        all_to_all_efficiency=column(all_to_all_efficiency),
-        scale_up_latency_s=column(scale_up_latency_s),
-        scale_out_latency_s=column(scale_out_latency_s),
+        scale_up_efficiency=column(0.5 * (fit.all_gather_efficiency + fit.reduce_scatter_efficiency)),
+        all_reduce_efficiency=column(fit.all_reduce_efficiency),
+        in_network_efficiency=column(fit.in_network_efficiency if adds else 0.0),
+        in_network_ranks=column(fit.in_network_least_ranks),
+        scale_out_efficiency=column(fit.scale_out_efficiency),
+        all_to_all_efficiency=column(fit.all_to_all_efficiency),
+        launch_s=column(fit.launch_s),
+        scale_up_latency_s=column(fit.step_s),
+        scale_out_latency_s=column(fit.ring_hop_s if ring_hop_s is None else ring_hop_s),
+        copy_bytes_per_s=column(fit.copy_bytes_per_s),
+        rail_count=column(fit.most_channels),
         block_size=column(block),
         oversubscription=column(over),
-        in_network_reduction=column(float(spec.scale_up_reduction)),
         site_size=column(smallest if several else math.inf),
-        long_haul_bytes_per_s=column(haul / smallest),
+        long_haul_bytes_per_s=column(min(outgoing) if several else math.inf),
         long_haul_latency_s=column(max((link.latency_s for link in spec.site_links), default=0.0)),
     )
 
@@ -153,8 +178,9 @@ def closed_form_input(
 class FlowNetwork:
     """Collectives timed on the graph; fits wherever a `CollectiveModel` is asked for.
 
-    Bandwidth comes from the flows of ALL groups of a kind at once over the links they cross, with the efficiencies of
-    `network`; latency from the closed forms, which the two levels share. Each kind of group is simulated once.
+    Bandwidth comes from the flows of ALL groups of a kind at once over the links they cross; efficiencies, latencies
+    and the ramp with message size are those of the closed forms, so that the two levels differ only in what the graph
+    sees. Each kind of group is simulated once.
     """
 
     def __init__(
@@ -164,7 +190,6 @@ class FlowNetwork:
         *,
         placement: IntArray | None = None,
         algorithm: Algorithm | Literal["auto"] = "auto",
-        protocol: ProtocolFit | None = None,
         collapse: bool = True,
     ) -> None:
         """Bind a graph to protocol numbers and a job to accelerators.
@@ -174,7 +199,6 @@ class FlowNetwork:
             network: one system (scalars): efficiencies and latencies
             placement: accelerator of every rank of the job; all accelerators in order unless given
             algorithm: of all-gather, reduce-scatter and all-reduce; "auto": what a library would choose
-            protocol: time messages with this fit instead of `network`
             collapse: simulate one period of a network that repeats itself instead of all of it; exact
 
         Raises:
@@ -186,9 +210,7 @@ class FlowNetwork:
             )
         self.graph = graph
         self._net = network
-        self._closed = ClosedForm(network)
         self._algorithm = algorithm
-        self._protocol = protocol
         self._collapse = collapse
         self._costs: dict[tuple[str, int, int], CollectiveCost] = {}
         available = graph.shape.node_count * graph.spec.node_size
@@ -208,13 +230,17 @@ class FlowNetwork:
         return self._net.scale_up_domain_size
 
     def efficiencies(self, collective: Collective, *, in_network: bool = False) -> Array:
-        """Efficiency per link class for one collective."""
-        if self._protocol is not None:
-            fit = self._protocol
-            return class_efficiencies(fit.efficiency(collective, in_network=in_network), fit.scale_out_efficiency)
-        up, out = float(self._net.scale_up_efficiency), float(self._net.scale_out_efficiency)
-        spread = float(self._net.all_to_all_efficiency) if collective == "all-to-all" else 1.0
-        return class_efficiencies(up * spread, out * spread)
+        """Efficiency per link class for one collective, as the closed forms apply it."""
+        net = self._net
+        out = float(net.scale_out_efficiency)
+        if in_network:
+            return class_efficiencies(float(net.in_network_efficiency) or 1.0, out)
+        if collective == "all-reduce":
+            return class_efficiencies(float(net.all_reduce_efficiency), out)
+        if collective == "all-to-all":
+            spread = float(net.all_to_all_efficiency)
+            return class_efficiencies(spread, out * spread)
+        return class_efficiencies(float(net.scale_up_efficiency), out)
 
     def _rows(self, size: int, stride: int) -> tuple[IntArray, float]:
         """Groups to simulate and the factor on links above the leaf that stands for the ones left out.
@@ -279,7 +305,7 @@ class FlowNetwork:
     def _all_reduce_choices(self, size: int, inner: int) -> list[Algorithm]:
         """Besides a ring: the switch where it adds, and a tree between two domains, where it sends half as much."""
         spec = self.graph.spec
-        least = self._protocol.in_network_least_ranks if self._protocol is not None else 2
+        least = float(self._net.in_network_ranks)
         choices: list[Algorithm] = []
         inside = inner == size
         if inside and spec.scale_up_reduction and spec.scale_up_kind == "switched" and size >= least:
@@ -293,7 +319,7 @@ class FlowNetwork:
     def _cost_of(
         self, rows: IntArray, factor: float, collective: Collective, algorithm: Algorithm, inner: int
     ) -> CollectiveCost:
-        most = self._protocol.most_channels if self._protocol is not None else None
+        most = max(round(min(float(self._net.rail_count), 1e6)), 1)
         phases = phases_of(self.graph, rows, collective, algorithm, most_channels=most)
         efficiencies = self.efficiencies(collective, in_network=algorithm == "in-network")
         costs = []
@@ -302,62 +328,96 @@ class FlowNetwork:
             if factor != 1.0:
                 above = self.graph.link_class >= LINK_CLASSES.index("spine")
                 loads = np.where(above, loads * factor, loads)
-            seconds, worst = seconds_of(self.graph, loads, efficiencies)
+            inside, outside, worst = seconds_of(self.graph, loads, efficiencies)
             costs.append(
-                PhaseCost(label=phase.label, seconds_per_byte=seconds, worst_link=worst, flow_count=phase.flow_count)
+                PhaseCost(
+                    label=phase.label,
+                    scale_up_seconds_per_byte=inside,
+                    network_seconds_per_byte=outside,
+                    worst_link=worst,
+                    flow_count=phase.flow_count,
+                )
             )
         return CollectiveCost(collective=collective, algorithm=algorithm, phases=tuple(costs), inner=inner)
 
-    def _time_s(
-        self, collective: Collective, message_bytes: Array, size: Array, stride: Array, latency: Array
-    ) -> Array:
-        sizes, strides, amounts = np.broadcast_arrays(size, stride, message_bytes)
-        result = np.array(np.broadcast_to(latency, sizes.shape), dtype=np.float64)
-        flat_size, flat_stride = np.ravel(sizes), np.ravel(strides)
-        flat_bytes, flat_time = np.ravel(amounts), result.reshape(-1)
-        for index in range(flat_size.size):
-            ranks = round(float(flat_size[index]))
-            if ranks < 2 and collective != "send":
-                continue
-            cost = self.cost(collective, ranks, round(float(flat_stride[index])))
-            wire_s = cost.seconds_per_byte * float(flat_bytes[index])
-            if self._protocol is None:
-                flat_time[index] += wire_s
-                continue
-            flat_time[index] = self._protocol.time_s(
-                wire_s,
-                collective=collective,
-                message_bytes=float(flat_bytes[index]),
-                rank_count=ranks,
-                hops=0 if cost.inner >= ranks or cost.algorithm != "ring" else ranks - 1,
-                in_network=cost.algorithm == "in-network",
-            )
-        return result
+    def time_of(self, collective: Collective, message_bytes: float, size: int, stride: int) -> float:
+        """Time of one collective over groups of one kind [s].
+
+        A transfer that takes y on its slowest link is pipelined, (sqrt(y) + sqrt(latency of its steps))^2; a ring
+        that leaves the domain adds a hop per rank (as measured from 16 to 1,440 ranks), a tree per level; each rank
+        copies its own share.
+        """
+        net = self._net
+        if size < 2:
+            return 0.0
+        cost = self.cost(collective, size, stride)
+        launch_s, step_s, hop_s = float(net.launch_s), float(net.scale_up_latency_s), float(net.scale_out_latency_s)
+        inner, outer = cost.inner, size / cost.inner
+        across_s = self._across_s(size * stride)
+        wire_s = cost.seconds_per_byte * message_bytes
+        if collective == "send":
+            inside = stride < self.graph.spec.domain_size
+            return launch_s + wire_s + (step_s if inside else hop_s + across_s)
+        phases = 2.0 if collective == "all-reduce" else 1.0
+        if cost.algorithm == "in-network" and outer <= 1.0:
+            return launch_s + (math.sqrt(wire_s) + math.sqrt(IN_NETWORK_STEPS * step_s)) ** 2
+        line = self.graph.spec.scale_up_kind in ("ring", "pcie")
+        steps_s = (inner - 1.0 if line else math.ceil(math.log2(inner))) * step_s if inner > 1 else 0.0
+        copy_s = phases * message_bytes / size / float(net.copy_bytes_per_s)
+        if collective == "all-to-all":
+            inside_s = cost.scale_up_seconds_per_byte * message_bytes
+            inside_s = (math.sqrt(inside_s) + math.sqrt(steps_s)) ** 2
+            outside_s = cost.network_seconds_per_byte * message_bytes
+            levels_s = math.ceil(math.log2(outer)) * hop_s
+            return launch_s + max(inside_s, outside_s) + copy_s + levels_s + across_s
+        piped_s = (math.sqrt(wire_s) + math.sqrt(phases * steps_s)) ** 2
+        moved_s = launch_s + piped_s + copy_s + phases * across_s
+        if outer <= 1.0:
+            return moved_s
+        ring_s = phases * (size - 1.0) * hop_s
+        levels_s = 2.0 * phases * math.ceil(math.log2(outer)) * hop_s
+        if cost.algorithm in ("tree", "in-network", "halving-doubling"):
+            # Up and down the levels and the chain of each domain, in chunks that follow one another.
+            chain_s = levels_s + phases * (inner - 1.0) * hop_s
+            piped_s = (math.sqrt(wire_s) + math.sqrt(phases * steps_s + chain_s)) ** 2
+            return launch_s + piped_s + copy_s + phases * across_s
+        if collective != "all-reduce" or self._algorithm != "auto":
+            return moved_s + ring_s
+        # A tree for a message so small that its fewer steps outweigh its tenth of extra traffic.
+        return min(moved_s + ring_s, 1.1 * (moved_s + ring_s) - ring_s + levels_s)
+
+    def _across_s(self, span: int) -> float:
+        if span <= float(self._net.site_size):
+            return 0.0
+        return float(self._net.long_haul_latency_s)
+
+    def _times(self, collective: Collective, message_bytes: Array, size: Array, stride: Array) -> Array:
+        amounts, sizes, strides = np.broadcast_arrays(message_bytes, size, stride)
+        flat = [
+            self.time_of(collective, float(amount), round(float(ranks)), round(float(apart)))
+            for amount, ranks, apart in zip(amounts.flat, sizes.flat, strides.flat, strict=True)
+        ]
+        return np.array(flat, dtype=np.float64).reshape(amounts.shape)
 
     def all_gather_s(self, total_bytes: Array, group: Group) -> Array:
         """See `CollectiveModel`."""
-        latency = self._closed.all_gather_s(np.zeros(()), group)
-        return self._time_s("all-gather", total_bytes, group.size, group.stride, latency)
+        return self._times("all-gather", total_bytes, group.size, group.stride)
 
     def reduce_scatter_s(self, total_bytes: Array, group: Group) -> Array:
         """See `CollectiveModel`."""
-        latency = self._closed.reduce_scatter_s(np.zeros(()), group)
-        return self._time_s("reduce-scatter", total_bytes, group.size, group.stride, latency)
+        return self._times("reduce-scatter", total_bytes, group.size, group.stride)
 
     def all_reduce_s(self, message_bytes: Array, group: Group) -> Array:
         """See `CollectiveModel`."""
-        latency = self._closed.all_reduce_s(np.zeros(()), group)
-        return self._time_s("all-reduce", message_bytes, group.size, group.stride, latency)
+        return self._times("all-reduce", message_bytes, group.size, group.stride)
 
     def all_to_all_s(self, message_bytes: Array, group: Group) -> Array:
         """See `CollectiveModel`."""
-        latency = self._closed.all_to_all_s(np.zeros(()), group)
-        return self._time_s("all-to-all", message_bytes, group.size, group.stride, latency)
+        return self._times("all-to-all", message_bytes, group.size, group.stride)
 
     def send_s(self, message_bytes: Array, stride: Array) -> Array:
         """See `CollectiveModel`."""
-        latency = self._closed.send_s(np.zeros(()), stride)
-        return self._time_s("send", message_bytes, np.asarray(2.0), stride, latency)
+        return self._times("send", message_bytes, np.asarray(2.0), stride)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

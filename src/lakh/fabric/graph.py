@@ -268,7 +268,7 @@ class Graph:
     def _pooled(self, members: Array) -> Array:
         """Parallel links as one: their sum, or under spraying as many times the slowest live one as are live."""
         if self.spec.routing == "adaptive" or members.size == 0:
-            return members.sum(axis=1)
+            return np.asarray(members.sum(axis=1))
         live = members > 0.0
         slowest = np.where(live, members, np.inf).min(axis=1)
         return np.where(live.any(axis=1), live.sum(axis=1) * np.where(np.isfinite(slowest), slowest, 0.0), 0.0)

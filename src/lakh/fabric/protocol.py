@@ -1,12 +1,9 @@
 """What does a collective library make of the wire? A few fitted numbers per accelerator family, with their error.
 
-    y = bytes on the slowest link / (its bandwidth x efficiency)
-    t = launch + (sqrt(y) + sqrt(steps x step))^2 + own share / copy rate + ring hops x hop
-
-The square is the time of a transfer y pipelined through `steps` stages that cost `step` per chunk, cut into the best
-number of chunks, sqrt(y steps / step): y + 2 sqrt(y steps step) + steps step. It is the slow ramp of bandwidth with
-message size that every measured table shows. The own share is the 1/n of the message that a rank keeps and whose
-copy the same kernel makes. `benchmarks/fabric/fit_protocol.py` fits the numbers and writes `protocols.json`.
+They feed both levels of the fabric (see `lakh.fabric.closed_form` for the formula): y = bytes on the slowest link over
+its bandwidth times an efficiency, t = launch + (sqrt(y) + sqrt(steps))^2 + own share / copy rate. The square is a
+transfer pipelined in its best number of chunks; it is the slow ramp of bandwidth with message size that every measured
+table shows. `benchmarks/fabric/fit_protocol.py` fits the numbers and writes `protocols.json`.
 """
 
 from __future__ import annotations
@@ -15,8 +12,6 @@ import json
 from dataclasses import dataclass, fields
 from functools import cache
 from importlib.resources import files
-
-import numpy as np
 
 from lakh.errors import UnknownNameError
 from lakh.evidence import Status
@@ -42,7 +37,6 @@ class ProtocolFit:
     """Fixed cost of a call."""
     step_s: float
     """Cost of a chunk at one stage."""
-    in_network_steps: float
     in_network_least_ranks: int
     """Ranks of a domain from which the library lets the switch add."""
     ring_hop_s: float
@@ -55,37 +49,6 @@ class ProtocolFit:
     median_error: float
     """Median of |predicted / measured - 1| over the rows it was fitted on, messages of 1 MB and more."""
     row_count: int
-
-    def efficiency(self, collective: str, *, in_network: bool = False) -> float:
-        """Share of the scale-up rate that a collective reaches."""
-        if in_network:
-            return self.in_network_efficiency
-        return {
-            "all-gather": self.all_gather_efficiency,
-            "reduce-scatter": self.reduce_scatter_efficiency,
-            "all-reduce": self.all_reduce_efficiency,
-            "all-to-all": self.all_to_all_efficiency,
-            "send": self.send_efficiency,
-        }[collective]
-
-    def time_s(
-        self, wire_s: float, *, collective: str, message_bytes: float, rank_count: int, hops: int, in_network: bool
-    ) -> float:
-        """Time of a call from the time its bytes take on the slowest link.
-
-        Args:
-            wire_s: y above, efficiency included
-            collective: what is done
-            message_bytes: as nccl-tests counts them
-            rank_count: ranks of one group
-            hops: ranks of the ring that leaves the domain, 0 inside one
-            in_network: whether the scale-up switch adds
-        """
-        phases = 2.0 if collective == "all-reduce" else 1.0
-        steps = self.in_network_steps if in_network else phases * np.ceil(np.log2(max(rank_count, 2)))
-        kept = 0.0 if in_network or collective == "send" else phases * message_bytes / rank_count
-        ramp_s = (np.sqrt(wire_s) + np.sqrt(steps * self.step_s)) ** 2
-        return float(self.launch_s + ramp_s + kept / self.copy_bytes_per_s + phases * hops * self.ring_hop_s)
 
 
 @cache

@@ -127,12 +127,12 @@ def _problems(spec: FabricSpec) -> list[Problem]:
     def refuse(field: str, value: object, accepted: str, hint: str = "") -> None:
         found.append(Problem(where=f"{where}: {field}", found=value, accepted=accepted, hint=hint))
 
-    for field, value, accepted in (
+    for field, value, choices in (
         ("scale_up_kind", spec.scale_up_kind, SCALE_UP_KINDS),
         ("routing", spec.routing, ROUTINGS),
         ("wiring", spec.wiring, WIRINGS),
     ):
-        problem = _choice(f"{where}: {field}", value, accepted)
+        problem = _choice(f"{where}: {field}", value, choices)
         if problem:
             found.append(problem)
     if not spec.sites:
