@@ -8,6 +8,7 @@ themselves are computed.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +24,6 @@ from lakh.fabric.collectives import Algorithm, Collective, Phase, phases_of
 from lakh.fabric.graph import LINK_CLASSES, Graph, IntArray
 from lakh.fabric.protocol import ProtocolFit
 from lakh.fabric.topology import FabricSpec
-
 
 IN_NETWORK_STEPS = 16.0
 """Steps of an all-reduce in the scale-up switch, fitted: it ramps more slowly with message size than a ring."""
@@ -114,7 +114,7 @@ def phase_loads(graph: Graph, phase: Phase) -> Array:
     if lost:
         faults = ", ".join(str(fault) for fault in graph.faults) or "none"
         raise CouldNotError(
-            f"fabric {graph.spec.name}: {lost} of {phase.flow_count} flows of phase {phase.label!r} have no path left "
+            f"fabric {graph.spec.name}: {lost} flows of phase {phase.label!r} have no path left "
             f"(faults: {faults}). The job cannot run there until it is placed elsewhere or the element is back."
         )
     return loads
@@ -296,7 +296,11 @@ class FlowNetwork:
             names = ["ring"]
             if collective == "all-reduce":
                 names += self._all_reduce_choices(size, inner)
-        costs = [self._cost_of(rows, factor, collective, name, inner) for name in names]
+        costs = [self._cost_of(rows, factor, collective, names[0], inner)]
+        for name in names[1:]:
+            # A tree or a switch that lost a link is no choice any more; the ring above still is.
+            with contextlib.suppress(CouldNotError):
+                costs.append(self._cost_of(rows, factor, collective, name, inner))
         return min(costs, key=lambda cost: cost.seconds_per_byte)
 
     def _inner(self, size: int, stride: int) -> int:

@@ -59,15 +59,38 @@ def _mix(value: Any) -> Any:
 
 
 @njit(cache=True)
-def _scale_up_route(p: Any, s: Any, d: Any, way: Any, weight: Any, links: Any, weights: Any, at: Any) -> Any:
-    """Append the scale-up links from accelerator s to d of one domain."""
+def _scale_up_route(
+    p: Any, capacity: Any, s: Any, d: Any, way: Any, weight: Any, links: Any, weights: Any, at: Any
+) -> Any:
+    """Append the scale-up links from accelerator s to d of one domain; -1 if none is left.
+
+    On a mesh a dead link is replaced by two hops over the other cards that both still reach, in equal shares.
+    """
+    start = at
     kind = p[SCALE_UP]
     size = p[DOMAIN_SIZE]
     if kind == FULL_MESH:
-        domain = s // size
-        links[at] = p[BASE_UP] + (domain * size + s % size) * size + d % size
-        weights[at] = weight
-        return at + 1
+        base = (s // size) * size
+        straight = p[BASE_UP] + s * size + d % size
+        if capacity[straight] > 0.0:
+            links[at] = straight
+            weights[at] = weight
+            return at + 1
+        over = 0
+        for k in range(size):
+            if base + k != s and base + k != d:
+                first = p[BASE_UP] + s * size + k
+                second = p[BASE_UP] + (base + k) * size + d % size
+                if capacity[first] > 0.0 and capacity[second] > 0.0:
+                    links[at] = first
+                    links[at + 1] = second
+                    at += 2
+                    over += 1
+        if over == 0:
+            return -1
+        for i in range(start, at):
+            weights[i] = weight / over
+        return at
     if kind == RING:
         forward = (d - s) % size
         right = forward <= size - forward
@@ -83,18 +106,21 @@ def _scale_up_route(p: Any, s: Any, d: Any, way: Any, weight: Any, links: Any, w
             weights[at] = weight
             at += 1
             here = (here + 1) % size if right else (here - 1) % size
+        for i in range(start, at):
+            if capacity[links[i]] <= 0.0:
+                return -1
         return at
     if kind == PCIE:
         links[at] = p[BASE_UP] + s
         links[at + 1] = p[BASE_UP] + d
         weights[at] = weight
         weights[at + 1] = weight
-        return at + 2
+        return at + 2 if capacity[links[at]] > 0.0 and capacity[links[at + 1]] > 0.0 else -1
     links[at] = p[BASE_UP] + s
     links[at + 1] = p[BASE_DOWN] + d
     weights[at] = weight
     weights[at + 1] = weight
-    return at + 2
+    return at + 2 if capacity[links[at]] > 0.0 and capacity[links[at + 1]] > 0.0 else -1
 
 
 @njit(cache=True)
@@ -284,7 +310,7 @@ def route(
         weights[0] = 1.0
         at = 1
     if s // p[DOMAIN_SIZE] == d // p[DOMAIN_SIZE]:
-        return _scale_up_route(p, s, d, way, 1.0, links, weights, at)
+        return _scale_up_route(p, capacity, s, d, way, 1.0, links, weights, at)
     nodes = p[NODE_SIZE]
     nics = p[NIC_COUNT]
     s_node = s // nodes
@@ -330,7 +356,9 @@ def route(
         if railed:
             owner = s_node * nodes + d_nic * nodes // nics
             if owner != s and owner // p[DOMAIN_SIZE] == s // p[DOMAIN_SIZE]:
-                at = _scale_up_route(p, s, owner, DIRECT, share, links, weights, at)
+                at = _scale_up_route(p, capacity, s, owner, DIRECT, share, links, weights, at)
+                if at < 0:
+                    return -1
         at = _network_route(
             p,
             capacity,

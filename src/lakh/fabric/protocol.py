@@ -46,8 +46,8 @@ class ProtocolFit:
     status: Status
     source: str
     note: str = ""
-    median_error: float
-    """Median of |predicted / measured - 1| over the rows it was fitted on, messages of 1 MB and more."""
+    median_error: float | None
+    """Median of |predicted / measured - 1| over its rows, messages of 1 MB and more; None: no rows."""
     row_count: int
 
 
