@@ -192,6 +192,27 @@ def entry(
     return row
 
 
+def rack(path: Path, tray: dict[str, object]) -> dict[str, object]:
+    """A rack of 72 as its trays of 4 and 8, but for the switch: with 72 ranks it reaches a smaller share."""
+    rows = [
+        (float(raw["message_bytes"]), float(raw["time_us"]) * 1e-6)
+        for raw in csv.DictReader(path.open(encoding="utf-8"))
+        if raw["source"] == "coreweave-nccl-tests" and raw["n_accel"] == "72"
+    ]
+    m, measured = np.array(rows).T
+    launch, step = float(str(tray["launch_s"])), float(str(tray["step_s"]))
+
+    def model(share: float) -> np.ndarray:
+        y = (1.0 + 1.0 / 72.0) * m / (900e9 * share)
+        return launch + (np.sqrt(y) + np.sqrt(IN_NETWORK_STEPS * step)) ** 2
+
+    found = least_squares(lambda p: np.log(model(p[0]) / measured), [0.5], bounds=([0.1], [1.0]))
+    error = np.abs(model(found.x[0]) / measured - 1.0)
+    row = dict(tray) | {"family": "nvl72", "in_network_efficiency": round(float(found.x[0]), 4)}
+    row |= {"source": "coreweave-nccl-tests, 72 GB200; the rest as blackwell", "row_count": len(rows)}
+    return row | {"median_error": round(float(np.median(error)), 4)}
+
+
 def generic(families: list[dict[str, object]]) -> dict[str, object]:
     """For accelerators whose collectives nobody has published: the median of the families that were fitted."""
     numbers = ["all_gather", "reduce_scatter", "all_reduce", "all_to_all", "send", "in_network", "scale_out"]
@@ -223,6 +244,7 @@ def main() -> None:
                 np.abs(error),
             )
         )
+    families.append(rack(collectives, families[-1]))
     families.append(s5000(node))
     families.append(
         entry(

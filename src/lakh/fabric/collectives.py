@@ -317,6 +317,8 @@ def _in_network(graph: Graph, groups: IntArray) -> list[Phase]:
             phases.append(ring(graph, inside, wire, label="reduce-scatter and all-gather inside"))
     if inner == size:
         return phases
+    if not spec.scale_out_reduction and phases and size == 2 * inner:
+        return [_switches_and_exchange(phases[0], groups, inner)]
     if not spec.scale_out_reduction:
         raise refuse_algorithm("all-reduce", "in-network", "The switches of this network do not add.")
     if spec.routing == "ecmp":
@@ -349,3 +351,18 @@ def _in_network(graph: Graph, groups: IntArray) -> list[Phase]:
         )
     )
     return phases
+
+
+def _switches_and_exchange(switches: Phase, groups: IntArray, inner: int) -> Phase:
+    """Two domains whose switches add, chunk after chunk, while their interfaces exchange each card's share."""
+    other = np.roll(groups, inner, axis=1)
+    return Phase(
+        label="scale-up switches add, two domains exchange",
+        sources=np.ravel(groups).astype(np.int64),
+        targets=np.ravel(other).astype(np.int64),
+        sizes=np.array([1.0 / inner]),
+        ways=np.array([_DIRECT]),
+        entities=np.arange(groups.size),
+        extra_links=switches.extra_links,
+        extra_sizes=switches.extra_sizes,
+    )

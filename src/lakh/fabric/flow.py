@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -286,8 +286,12 @@ class FlowNetwork:
         return self._costs[key]
 
     def _simulate(self, collective: Collective, size: int, stride: int) -> CollectiveCost:
-        rows, factor = self._send_rows(stride) if collective == "send" else self._rows(size, stride)
         inner = self._inner(size, stride)
+        if collective in ("all-gather", "reduce-scatter", "all-reduce"):
+            fewer = self._repeating_size(size, stride, inner)
+            if fewer is not None:
+                return self._stretched(self._simulate(collective, fewer, stride), size, fewer)
+        rows, factor = self._send_rows(stride) if collective == "send" else self._rows(size, stride)
         if collective == "all-to-all":
             names: list[Algorithm] = ["direct"]
         elif self._algorithm != "auto":
@@ -303,6 +307,38 @@ class FlowNetwork:
                 costs.append(self._cost_of(rows, factor, collective, name, inner))
         return min(costs, key=lambda cost: cost.seconds_per_byte)
 
+    def _repeating_size(self, size: int, stride: int, inner: int) -> int | None:
+        """Ranks of two periods of the network, where a ring over all of `size` ranks only repeats them.
+
+        Two pods, so that the ring leaves and enters pods as the long one does; None where nothing repeats.
+        """
+        spec = self.graph.spec
+        plain = self._collapse and not self.graph.faults and spec.routing != "ecmp" and self._placement is None
+        if not plain or len(spec.sites) > 1 or self._algorithm not in ("auto", "ring", "hierarchical"):
+            return None
+        if spec.scale_out_reduction or spec.wiring == "dragonfly" or size <= 2 * inner:
+            return None
+        period = math.lcm(stride, spec.domain_size, *(tier.span for tier in spec.tiers if tier.span))
+        if self.job_size % period or (size * stride) % period or 2 * period >= size * stride:
+            return None
+        return 2 * period // stride
+
+    def _stretched(self, cost: CollectiveCost, size: int, fewer: int) -> CollectiveCost:
+        """A ring over `fewer` ranks as one over `size`: each rank passes on (n - 1)/n of the message in each phase."""
+        phases = []
+        for phase in cost.phases:
+            parts = cost.inner if "across" in phase.label else 1
+            ranks, few = size / parts, fewer / parts
+            factor = 1.0 if "inside" in phase.label else (1.0 - 1.0 / ranks) / (1.0 - 1.0 / few)
+            phases.append(
+                replace(
+                    phase,
+                    scale_up_seconds_per_byte=phase.scale_up_seconds_per_byte * factor,
+                    network_seconds_per_byte=phase.network_seconds_per_byte * factor,
+                )
+            )
+        return replace(cost, phases=tuple(phases))
+
     def _inner(self, size: int, stride: int) -> int:
         return int(np.clip(self.graph.spec.domain_size // stride, 1, size))
 
@@ -314,9 +350,11 @@ class FlowNetwork:
         inside = inner == size
         if inside and spec.scale_up_reduction and spec.scale_up_kind == "switched" and size >= least:
             choices.append("in-network")
-        if not inside and spec.scale_out_reduction and spec.routing != "ecmp":
+        adds = spec.scale_up_reduction and spec.scale_up_kind == "switched" and inner >= least
+        pair = size == 2 * inner and size > 2
+        if not inside and ((spec.scale_out_reduction and spec.routing != "ecmp") or (pair and adds)):
             choices.append("in-network")
-        if size == 2 * inner and size > 2:
+        if pair:
             choices.append("tree")
         return choices
 

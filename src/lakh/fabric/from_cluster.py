@@ -49,7 +49,7 @@ def fabric_system(cluster: Cluster) -> FabricSystem:
         hint = "A torus between nodes has no tiers to draw; describe it as one scale-up domain."
         raise RequestError(Problem(where=f"{where}: fabric.kind", found="torus", accepted=accepted, hint=hint))
     card = catalogue_accelerator(node.accelerator)
-    family = family_of(card.name) or "generic"
+    family = family_of(card.name, domain_size=node.scale_up.domain_size) or "generic"
     fit = protocol_fit(family)
     links = card.scale_up_bytes_per_s.value
     if node.scale_up.kind == "pcie" or links <= 0.0:

@@ -89,7 +89,9 @@ FAMILY_OF = {
 """Accelerator names by their beginning; the longest that fits wins."""
 
 
-def family_of(accelerator: str) -> str | None:
+def family_of(accelerator: str, *, domain_size: int = 8) -> str | None:
     """Protocol family of an accelerator; None where nobody has published its collectives."""
+    if accelerator.upper().startswith("GB") and domain_size > 8:
+        return "nvl72"
     fitting = [name for name in FAMILY_OF if accelerator.upper().startswith(name)]
     return FAMILY_OF[max(fitting, key=len)] if fitting else None
