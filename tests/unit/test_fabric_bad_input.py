@@ -86,7 +86,9 @@ def test_a_group_larger_than_the_job_is_refused() -> None:
     with pytest.raises(RequestError, match="size of the job"):
         flow_network(mesh_cluster(128)).cost("all-gather", 64, 8)
     with pytest.raises(RequestError, match="stride"):
-        flow_network(mesh_cluster(128)).time_of("send", 1.0, 2, 128)
+        flow_network(mesh_cluster(128)).cost("send", 2, 128)
+    with pytest.raises(RequestError, match="job_size"):
+        flow_network(mesh_cluster(128), job_size=129)
 
 
 @pytest.mark.parametrize("placement", [[0, 0], [0, 10**7], [-1, 3]])

@@ -189,6 +189,7 @@ class FlowNetwork:
         network: NetworkInput,
         *,
         placement: IntArray | None = None,
+        job_size: int | None = None,
         algorithm: Algorithm | Literal["auto"] = "auto",
         collapse: bool = True,
     ) -> None:
@@ -197,7 +198,8 @@ class FlowNetwork:
         Args:
             graph: the network with its faults
             network: one system (scalars): efficiencies and latencies
-            placement: accelerator of every rank of the job; all accelerators in order unless given
+            placement: accelerator of every rank of the job; the first ones in order unless given
+            job_size: ranks of the job where no placement is given; all accelerators unless given
             algorithm: of all-gather, reduce-scatter and all-reduce; "auto": what a library would choose
             collapse: simulate one period of a network that repeats itself instead of all of it; exact
 
@@ -216,7 +218,10 @@ class FlowNetwork:
         available = graph.shape.node_count * graph.spec.node_size
         if placement is None:
             self._placement: IntArray | None = None
-            self.job_size = graph.spec.accelerator_count
+            self.job_size = graph.spec.accelerator_count if job_size is None else job_size
+            if not 1 <= self.job_size <= graph.spec.accelerator_count:
+                accepted = f"1 to {graph.spec.accelerator_count} accelerators"
+                raise RequestError(Problem(where="job_size", found=job_size, accepted=accepted))
         else:
             self._placement = np.asarray(placement, dtype=np.int64)
             self.job_size = self._placement.size
@@ -390,8 +395,8 @@ class FlowNetwork:
         copies its own share.
         """
         net = self._net
-        if size < 2:
-            return 0.0
+        if size < 2 or message_bytes <= 0.0 or (collective == "send" and stride >= self.job_size):
+            return 0.0  # nobody to talk to, or nothing to say
         cost = self.cost(collective, size, stride)
         launch_s, step_s, hop_s = float(net.launch_s), float(net.scale_up_latency_s), float(net.scale_out_latency_s)
         inner, outer = cost.inner, size / cost.inner
