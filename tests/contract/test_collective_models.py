@@ -44,7 +44,10 @@ def test_a_step_on_the_graph_takes_what_the_closed_forms_say_where_nothing_conte
     machine, graph = flow_system()
     flows = steps(machine, FlowNetwork(graph, machine.network))
     forms = steps(machine, ClosedForm(machine.network))
-    assert flows.step_time_s == pytest.approx(forms.step_time_s, rel=0.02)
+    assert flows.step_time_s[:2] == pytest.approx(forms.step_time_s[:2], rel=0.02)
+    # Full sharding of a dense model gathers no expert weights; only the closed forms charge a launch for that.
+    assert flows.step_time_s[2] == pytest.approx(forms.step_time_s[2], rel=0.03)
+    assert flows.step_time_s[2] <= forms.step_time_s[2]
 
 
 def test_a_step_feels_a_dead_rail() -> None:

@@ -56,6 +56,14 @@ def test_one_period_stands_for_the_whole_network(size: int, stride: int, algorit
         assert part.slowest.flow_count <= full.slowest.flow_count
 
 
+@pytest.mark.parametrize("nodes", [3, 4, 16])
+def test_a_ring_over_several_nodes_of_one_leaf_does_not_turn_into_a_tree_over_two(nodes: int) -> None:
+    spec = switched_cluster(8 * nodes, tiers=(FabricTier(name="leaf"),), scale_up_reduction=True)
+    costs = [flow_network(spec, "hopper", collapse=way).cost("all-reduce", 8 * nodes, 1) for way in (True, False)]
+    assert [cost.algorithm for cost in costs] == ["ring", "ring"]
+    assert costs[0].seconds_per_byte == pytest.approx(costs[1].seconds_per_byte)
+
+
 def test_max_min_rates_of_the_textbook_line() -> None:
     # Flow 0 crosses both links, flows 1 and 2 share the first, flow 3 the second (Bertsekas, Gallager, Data
     # Networks, section 6.5.2): the first link of 1 gives 1/3 each, and flow 3 takes what is left of the second.

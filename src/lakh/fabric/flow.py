@@ -295,7 +295,9 @@ class FlowNetwork:
         if collective in ("all-gather", "reduce-scatter", "all-reduce"):
             fewer = self._repeating_size(size, stride, inner)
             if fewer is not None:
-                return self._stretched(self._simulate(collective, fewer, stride), size, fewer)
+                name: Algorithm = "ring" if self._algorithm == "auto" else self._algorithm
+                rows, factor = self._rows(fewer, stride)
+                return self._stretched(self._cost_of(rows, factor, collective, name, inner), size, fewer)
         rows, factor = self._send_rows(stride) if collective == "send" else self._rows(size, stride)
         if collective == "all-to-all":
             names: list[Algorithm] = ["direct"]
