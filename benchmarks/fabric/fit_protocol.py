@@ -28,6 +28,8 @@ SINGLE_DOMAIN_SOURCES = ("aiconfigurator", "ml-engineering", "aws-nccl-tests", "
 FAMILIES = {
     "a100": {"hardware": {"A100": 300e9}, "least": 10**6},
     "hopper": {"hardware": {"H100": 450e9, "H200": 450e9}, "least": 5},
+    # PCIe 5 x16 without NVLink: a card's link carries both directions of a ring through the host, half of 64 GB/s each.
+    "pcie5": {"hardware": {"RTX": 32e9}, "least": 10**6},
     "blackwell": {"hardware": dict.fromkeys(("B200", "B300", "GB200", "GB300"), 900e9), "least": 6},
 }
 
@@ -77,7 +79,8 @@ def predict(p: np.ndarray, rows: dict[str, np.ndarray]) -> np.ndarray:
     y = wire / (rows["w"] * efficiency)
     launch, step = p[5] * 1e-6, p[6] * 1e-6
     kept = phases * m / n / (p[4] * 1e12)
-    ring = launch + (np.sqrt(y) + np.sqrt(phases * np.ceil(np.log2(n)) * step)) ** 2 + kept
+    stages = np.where(rows["line"], n - 1.0, np.ceil(np.log2(n)))
+    ring = launch + (np.sqrt(y) + np.sqrt(phases * stages * step)) ** 2 + kept
     switch = launch + (np.sqrt(y) + np.sqrt(IN_NETWORK_STEPS * step)) ** 2
     return np.where(adds, switch, ring)
 
@@ -89,6 +92,7 @@ def fit(rows: list[Row]) -> tuple[np.ndarray, np.ndarray]:
         "m": np.array([row.message_bytes for row in rows]),
         "w": np.array([row.wire_bytes_per_s for row in rows]),
         "adds": np.array([row.in_network for row in rows]),
+        "line": np.array([row.wire_bytes_per_s == 32e9 for row in rows]),
     }
     measured = np.array([row.time_s for row in rows])
     found = least_squares(
@@ -127,6 +131,7 @@ def scale_out(path: Path) -> dict[str, tuple[float, float, int, str]]:
     # The hop is the network's, not the accelerator's: InfiniBand for all, and what EFA adds in the note.
     efa = f"ring hop from 1,440 GB200 on InfiniBand; on EFA {efa_hop_s * 1e6:.1f} us (2 nodes of H100)"
     return {
+        "pcie5": (0.85, ib_hop_s, 8, "scale-out efficiency is an estimate; RTX PRO 6000 in one host"),
         "a100": (a100, ib_hop_s, 8, f"scale-out: 2 nodes on EFA, 4 x 100 Gbit/s per node; {efa}"),
         "hopper": (hopper, ib_hop_s, 8, f"scale-out: 16 nodes of H200 on EFA v3; {efa}"),
         "blackwell": (blackwell, ib_hop_s, channels, f"scale-out: 4 nodes on EFA v4; channels and {efa}"),
@@ -244,7 +249,8 @@ def main() -> None:
                 np.abs(error),
             )
         )
-    families.append(rack(collectives, families[-1]))
+    trays = next(row for row in families if row["family"] == "blackwell")
+    families.append(rack(collectives, trays))
     families.append(s5000(node))
     families.append(
         entry(

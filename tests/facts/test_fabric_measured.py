@@ -307,3 +307,42 @@ def test_every_protocol_fit_says_where_it_is_from() -> None:
         assert fit.source
         assert fit.status in ("measured", "secondary", "estimate")
         assert fit.median_error is None or fit.median_error <= 0.15
+
+
+# aiconfigurator, RTX PRO 6000 Server, eight cards on PCIe 5: row, collective, ranks, MiB, microseconds.
+_PCIE_ROWS = [
+    ("0977", "all-gather", 2, 64, 1066.5),
+    ("0979", "all-gather", 2, 512, 8305.6),
+    ("0988", "all-gather", 4, 64, 2170.8),
+    ("0990", "all-gather", 4, 512, 17196),
+    ("0999", "all-gather", 8, 64, 2589.9),
+    ("1001", "all-gather", 8, 512, 20405),
+    ("1010", "all-reduce", 2, 64, 1839.9),
+    ("1012", "all-reduce", 2, 512, 13901),
+    ("1021", "all-reduce", 4, 64, 4032),
+    ("1023", "all-reduce", 4, 512, 30489),
+    ("1032", "all-reduce", 8, 64, 4927),
+    ("1034", "all-reduce", 8, 512, 38073),
+    ("1043", "all-to-all", 2, 64, 1289.7),
+    ("1045", "all-to-all", 2, 512, 10448),
+    ("1054", "all-to-all", 4, 64, 2144.5),
+    ("1056", "all-to-all", 4, 512, 16599),
+    ("1065", "all-to-all", 8, 64, 3807),
+    ("1067", "all-to-all", 8, 512, 25503),
+    ("1076", "reduce-scatter", 2, 64, 1131.6),
+    ("1078", "reduce-scatter", 2, 512, 7971.4),
+    ("1087", "reduce-scatter", 4, 64, 2165.9),
+    ("1089", "reduce-scatter", 4, 512, 16922),
+    ("1098", "reduce-scatter", 8, 64, 2536.4),
+    ("1100", "reduce-scatter", 8, 512, 19947),
+]
+
+
+def test_collectives_over_pcie_within_15_percent_in_the_median() -> None:
+    spec = mesh_cluster(8, scale_up_kind="pcie", scale_up_bytes_per_s=64e9, nic_count=0, rail_optimised=False, tiers=())
+    network = flow_network(spec, "pcie5")
+    errors = [
+        abs(network.time_of(collective, mib * MIB, ranks, 1) / (microseconds * 1e-6) - 1)  # type: ignore[arg-type]
+        for _, collective, ranks, mib, microseconds in _PCIE_ROWS
+    ]
+    assert np.median(errors) <= 0.15

@@ -8,7 +8,7 @@ from lakh.fabric.inspection import FabricReport
 from lakh.units import format_duration, format_quantity
 
 _WIDTH, _MARGIN = 960, 20
-_MOST_PODS, _MOST_LEAVES = 16, 64
+_MOST_PODS, _MOST_LEAVES = 16, 512
 _EMPTY, _LOW, _HIGH = (226, 232, 240), (56, 132, 200), (200, 40, 40)
 
 
@@ -66,7 +66,8 @@ def fabric_svg(report: FabricReport) -> str:
                 f'<rect x="{left:.2f}" y="{leaf_y}" width="{max(step - 0.5, 0.5):.2f}" height="{leaf_height}" '
                 f'fill="{_colour(load)}"><title>pod {index}, leaf {place}: load {load:.2f}</title></rect>'
             )
-        parts.append(_text(centre, leaf_y + leaf_height + 16, f"pod {index}", size=11, anchor="middle"))
+        rest = f" (+{len(leaves) - len(drawn)} leaves)" if len(leaves) > len(drawn) else ""
+        parts.append(_text(centre, leaf_y + leaf_height + 16, f"pod {index}{rest}", size=11, anchor="middle"))
     y = leaf_y + leaf_height + 40
     if hidden > 0:
         parts.append(_text(_MARGIN, y, f"{hidden} more pods are not drawn"))

@@ -85,6 +85,7 @@ FAMILY_OF = {
     "GB300": "blackwell",
     "MTT-S5000": "s5000",
     "MI300X": "mi300x",
+    "RTX-PRO-6000": "pcie5",
 }
 """Accelerator names by their beginning; the longest that fits wins."""
 
