@@ -12,7 +12,10 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from lakh.errors import LakhError, Problem, RequestError, list_names, nearest_hint
+from lakh.cli import options as o
+from lakh.cli.console import OutputFile
+from lakh.cli.main import run
+from lakh.errors import Problem, RequestError, list_names, nearest_hint
 from lakh.fabric.drawing import (
     COLLECTIVE_HEADINGS,
     FAULT_HEADINGS,
@@ -24,7 +27,7 @@ from lakh.fabric.drawing import (
     tier_cells,
 )
 from lakh.fabric.from_cluster import FabricSystem, fabric_system
-from lakh.fabric.graph import FAULT_KINDS, Graph, parse_fault
+from lakh.fabric.graph import Graph, parse_fault
 from lakh.fabric.inspection import FabricJob, FabricReport, inspect
 from lakh.fabric.topology import ROUTINGS
 from lakh.spec import load_cluster
@@ -100,6 +103,10 @@ def _print_table(console: Console, title: str, headings: list[str], rows: list[l
     console.print(table)
 
 
+app = o.new_app()
+
+
+@app.command()
 def fabric(
     cluster: Annotated[str, typer.Argument(help="A cluster.yaml, or the name of a cluster that ships with Lakh.")],
     fail: Annotated[
@@ -116,25 +123,30 @@ def fabric(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     report: Annotated[Path | None, typer.Option(help="Write a page with the drawing, or an SVG if it ends so.")] = None,
 ) -> None:
-    """Show the network of a cluster: tiers, bisection, a job's collectives, and what a dead element costs it."""
-    try:
-        system = fabric_system(load_cluster(cluster))
-        if routing and routing not in ROUTINGS:
-            hint = nearest_hint(routing, ROUTINGS)
-            raise RequestError(Problem(where="--routing", found=routing, accepted=list_names(ROUTINGS), hint=hint))
-        graph = Graph(system.spec, faults=[parse_fault(text) for text in fail or []], seed=seed)
-        if routing:
-            graph = graph.with_routing(routing)
-        wanted = parse_job(job, default_count=default_job_size(system), domain_size=system.spec.node_size)
-        found = inspect(graph, system.network, wanted)
-    except LakhError as error:
-        sys.stderr.write(f"{error}\n")
-        raise typer.Exit(error.exit_code) from error
+    """Show the network of a cluster: tiers, bisection, a job's collectives, and what a dead element costs it.
+
+    The model behind it is described in docs/concepts-fabric.md.
+
+    \b
+    Example:
+      lakh fabric kuae-10k --job accelerators=4096,tp=8,ep=64
+      lakh fabric kuae-10k --fail spine:3 --fail leaf:12@0.5 --report out/fabric.html
+    """
+    system = fabric_system(load_cluster(cluster))
+    if routing and routing not in ROUTINGS:
+        hint = nearest_hint(routing, ROUTINGS)
+        raise RequestError(Problem(where="--routing", found=routing, accepted=list_names(ROUTINGS), hint=hint))
+    graph = Graph(system.spec, faults=[parse_fault(text) for text in fail or []], seed=seed)
+    if routing:
+        graph = graph.with_routing(routing)
+    wanted = parse_job(job, default_count=default_job_size(system), domain_size=system.spec.node_size)
+    found = inspect(graph, system.network, wanted)
     if report is not None:
         page = fabric_html(found)
         if report.suffix == ".svg":
             page = page[page.index("<svg") : page.index("</svg>") + 6]
-        report.write_text(page, encoding="utf-8")
+        with OutputFile(report) as target:
+            target.write(page)
     if as_json:
         inputs = {"cluster": cluster, "fail": fail or [], "job": asdict(wanted), "routing": graph.spec.routing}
         print(json.dumps(document(found, {**inputs, "seed": seed}, system), indent=2))
@@ -152,9 +164,5 @@ def fabric(
         console.print(f"Wrote {report}")
 
 
-FAULT_HELP = list_names(FAULT_KINDS)
-"""Kinds that --fail accepts, for the reference page."""
-
-
 if __name__ == "__main__":
-    typer.run(fabric)
+    sys.exit(run(["fabric", *sys.argv[1:]]))
