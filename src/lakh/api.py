@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, TypeVar, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, get_args
 
 import numpy as np
 
@@ -69,8 +69,9 @@ from lakh.spec.job import OBJECTIVES, Job, Objective
 from lakh.spec.layout import PRECISIONS, Layout
 from lakh.spec.layout_text import parse_layout
 from lakh.spec.scenario import Scenario
-from lakh.validation.report import LEAVE_OUTS, LeaveOut, ValidationReport
-from lakh.validation.report import validate as validate_rows
+
+if TYPE_CHECKING:
+    from lakh.validation.report import LeaveOut, ValidationReport
 
 A = TypeVar("A")
 T = TypeVar("T")
@@ -335,6 +336,10 @@ def validate(
     Raises:
         SpecError: the file is not a readable CSV of measurements
     """
+    # Here and not above: fitting brings an optimiser along that takes longer to load than a prediction to make.
+    from lakh.validation.report import LEAVE_OUTS
+    from lakh.validation.report import validate as validate_rows
+
     if leave_out is not None:
         _check_choice("leave out", leave_out, LEAVE_OUTS)
     label = f"refitting without each {leave_out}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lakh.catalog import Model
 from lakh.perf.flops import MfuConvention
@@ -14,7 +14,9 @@ from lakh.report.entries import KIND_OF, Entry, entry_evidence, path_text
 from lakh.report.json import document, jsonable
 from lakh.report.results import ClaimComparison, PlanResult, Rehearsal, ScaleResult
 from lakh.report.unknowns import walk_facts
-from lakh.validation.report import RowResult, ValidationReport
+
+if TYPE_CHECKING:
+    from lakh.validation.report import RowResult, ValidationReport
 
 Document = dict[str, Any]
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from lakh.planner.explain import PART_WORDS
 from lakh.report import text
 from lakh.report.charts import Chart, Mark, Series
 from lakh.report.results import ClaimComparison, Rehearsal, ScaleResult
-from lakh.validation.report import ValidationReport
+
+if TYPE_CHECKING:
+    from lakh.validation.report import ValidationReport
 
 SIZE_LABEL = "accelerators"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from lakh.catalog import Accelerator, Claim, Model, Node
 from lakh.evidence import Fact
@@ -14,7 +15,9 @@ from lakh.report import text
 from lakh.report.results import ClaimComparison, JobRehearsal, PlanResult, Rehearsal, RunEstimate, ScaleResult, Unknown
 from lakh.report.tables import Column, Table, number, table, words
 from lakh.spec.cluster import Cluster
-from lakh.validation.report import ErrorSummary, RowResult, ValidationReport
+
+if TYPE_CHECKING:
+    from lakh.validation.report import ErrorSummary, RowResult, ValidationReport
 
 MEMORY_WORDS: Mapping[str, str] = {
     "weights_bytes": "weights",
