@@ -30,9 +30,6 @@ class Workload:
     """Sequences per optimizer step."""
     tokens: Fact | None = None
     """Tokens of the whole run [token]."""
-    reference_accelerators: int | None = None
-    """Accelerators that the batch is meant for: weak scaling keeps its sequences per accelerator. None: all that the
-    job may use."""
 
     @property
     def global_batch_tokens(self) -> int:

@@ -43,7 +43,6 @@ class WorkloadDoor(DoorModel):
     sequence_length: Positive
     global_batch_sequences: Positive
     tokens: Tokens | None = None
-    reference_accelerators: Positive | None = None
 
 
 class ConstraintsDoor(DoorModel):
