@@ -441,7 +441,13 @@ def claims_table(claims: Sequence[ClaimComparison]) -> Table:
         predicted = text.range_text(one.predicted, text.percent) if one.predicted else text.MISSING
         where = f"{one.job_name} at {one.accelerator_count:,}: " if one.job_name and one.accelerator_count else ""
         rows.append((one.claim.name, claimed, where + one.reason, predicted, VERDICT_WORDS[one.verdict]))
-    columns: list[Column | str] = ["claim", number("claimed"), words("read as"), "predicted", words("verdict")]
+    columns: list[Column | str] = [
+        "claim",
+        number("claimed"),
+        words("read as", rank=1),
+        words("predicted"),
+        words("verdict"),
+    ]
     return table("Claims beside predictions", columns, rows)
 
 
