@@ -439,7 +439,7 @@ def claims_table(claims: Sequence[ClaimComparison]) -> Table:
             text.fact_value(one.claim.value.high, one.claim.value.unit),
         )
         predicted = text.range_text(one.predicted, text.percent) if one.predicted else text.MISSING
-        where = f"{one.job_name} at {one.accelerator_count:,}: " if one.job_name and one.accelerator_count else ""
+        where = f"{one.job_name}, {one.accelerator_count:,}: " if one.job_name and one.accelerator_count else ""
         rows.append((one.claim.name, claimed, where + one.reason, predicted, VERDICT_WORDS[one.verdict]))
     columns: list[Column | str] = [
         "claim",
@@ -448,7 +448,10 @@ def claims_table(claims: Sequence[ClaimComparison]) -> Table:
         words("predicted"),
         words("verdict"),
     ]
-    return table("Claims beside predictions", columns, rows)
+    notes = []
+    if any(one.predicted and one.claim.quantity == "scaling_efficiency" for one in claims):
+        notes.append("scaling in brackets: from any smaller size of the curve, as the claim states no base")
+    return table("Claims beside predictions", columns, rows, notes=notes)
 
 
 def readings_table(one: ClaimComparison) -> Table:
