@@ -127,7 +127,7 @@ class ClosedForm:
         inner = np.clip(np.floor(self._net.scale_up_domain_size / group.stride), 1.0, group.size)
         return _Split(inner, np.maximum(group.size / inner, 1.0))
 
-    def _inner_bytes_per_s(self, ranks: Array) -> Array:
+    def _inner_bytes_per_s(self, ranks: Array, outer: Array | float = 1.0) -> Array:
         """What one rank can send to the other `ranks - 1` of its domain at once, before protocol efficiency.
 
         A switch or a torus gives a pair all of the accelerator's links. A full mesh has one link bundle per pair,
@@ -141,18 +141,21 @@ class ClosedForm:
         rate = net.scale_up_bytes_per_s * share
         return np.where(rate > 0.0, rate, np.inf)
 
-    def _outer_bytes_per_s(self, group: Group) -> Array:
-        """What one rank can send out of its domain, given oversubscription.
+    def _outer_bytes_per_s(self, crossing_share: Array | float) -> Array:
+        """What one rank can send out of its domain, when `crossing_share` of it leaves the block.
 
-        The ranks of a domain each own an interface; a group smaller than the block stays below the leaf tier;
-        above it only 1/oversubscription of the rate leads up.
+        Every rank of a domain owns an interface. Uplinks of a block carry 1/oversubscription of what its
+        interfaces do, so they bind only where more than that share of the traffic goes up.
         """
         net = self._net
-        span = group.size * group.stride
-        above = np.where(span > net.block_size, 1.0 - net.block_size / np.maximum(span, 1.0), 0.0)
-        slow_down = 1.0 + above * (net.oversubscription - 1.0)
+        slow_down = np.maximum(crossing_share * net.oversubscription, 1.0)
         rate = net.scale_out_bytes_per_s * net.scale_out_efficiency / slow_down
         return np.where(rate > 0.0, rate, 1.0)
+
+    def _ring_crossing_share(self, group: Group) -> Array:
+        """Share of a ring's hops that leave a block, ranks placed in order: neighbours are `stride` apart."""
+        beyond = group.size * group.stride > self._net.block_size
+        return np.where(beyond, np.minimum(group.stride / self._net.block_size, 1.0), 0.0)
 
     def _long_haul_bytes_per_s(self, group: Group, senders: Array) -> Array:
         """Share of one sender in the links between sites; infinite for groups that stay on one site."""
@@ -165,7 +168,7 @@ class ClosedForm:
         Inside a domain a transfer is cut into its best number of chunks: with y the time at full rate and l the
         latency of all its hops it takes (sqrt(y) + sqrt(l))^2 [1]; each rank also copies its own share. Between
         domains, rings run through all ranks, one per interface, so a domain of k ranks sends at min(inner rate,
-        k * interface rate), and every domain adds a step (measured: latency grows linearly with ranks).
+        k * interface rate), and every rank adds a step (measured: latency grows linearly with ranks).
 
         [1] R. Thakur, R. Rabenseifner, W. Gropp, "Optimization of collective communication operations in MPICH",
             Int. J. High Perform. Comput. Appl. 19(1), 2005, sections 4.1 and 4.4.
@@ -175,14 +178,17 @@ class ClosedForm:
         wire = phases * message_bytes * (group.size - 1.0) / group.size
         inner_rate = np.where(split.inner > 1.0, self._inner_bytes_per_s(split.inner) * efficiency, np.inf)
         rails = np.minimum(split.inner, net.rail_count)
-        outer_rate = np.where(split.outer > 1.0, rails * self._outer_bytes_per_s(group), np.inf)
+        outer_rate = np.where(
+            split.outer > 1.0, rails * self._outer_bytes_per_s(self._ring_crossing_share(group)), np.inf
+        )
         # A ring crosses each site border once, whatever its length: groups share the long haul, ranks do not.
         outer_rate = np.minimum(outer_rate, self._long_haul_bytes_per_s(group, group.concurrent))
         seconds = wire / np.minimum(inner_rate, outer_rate)
         hops = phases * self._inner_hops(split)
         pipelined = np.square(np.sqrt(seconds) + np.sqrt(hops * net.scale_up_latency_s))
         copy_s = phases * message_bytes / group.size / net.copy_bytes_per_s
-        steps_s = phases * (split.outer - 1.0) * net.scale_out_latency_s
+        beyond = np.where(split.outer > 1.0, group.size - 1.0, 0.0)
+        steps_s = phases * beyond * net.scale_out_latency_s
         total: Array = net.launch_s + pipelined + copy_s + steps_s + phases * self._across_s(group)
         return total
 
@@ -196,7 +202,7 @@ class ClosedForm:
 
     def all_gather_s(self, total_bytes: Array, group: Group) -> Array:
         seconds = self._phases_s(total_bytes, group, self._net.scale_up_efficiency, 1.0)
-        return np.where(group.size > 1.0, seconds, 0.0)
+        return np.where((group.size > 1.0) & (total_bytes > 0.0), seconds, 0.0)
 
     def reduce_scatter_s(self, total_bytes: Array, group: Group) -> Array:
         return self.all_gather_s(total_bytes, group)
@@ -210,7 +216,7 @@ class ClosedForm:
         net = self._net
         split = self._split(group)
         ring = self._phases_s(message_bytes, group, net.all_reduce_efficiency, 2.0)
-        linear_s = 2.0 * (split.outer - 1.0) * net.scale_out_latency_s
+        linear_s = 2.0 * np.where(split.outer > 1.0, group.size - 1.0, 0.0) * net.scale_out_latency_s
         tree_steps_s = 4.0 * np.ceil(np.log2(split.outer)) * net.scale_out_latency_s
         # A tree sends the message up and down once: 2 m on the wire of an inner node instead of 2 (n - 1)/n m.
         tree = ring - linear_s + tree_steps_s + ring * 0.1
@@ -221,7 +227,7 @@ class ClosedForm:
         in_network = net.launch_s + message_bytes * (1.0 + 1.0 / group.size) / rate + 4.0 * net.scale_up_latency_s
         best = np.minimum(ring, tree)
         best = np.where(switched, np.minimum(best, in_network), best)
-        return np.where(group.size > 1.0, best, 0.0)
+        return np.where((group.size > 1.0) & (message_bytes > 0.0), best, 0.0)
 
     def all_to_all_s(self, message_bytes: Array, group: Group) -> Array:
         """Each rank keeps 1/n, sends (inner - 1)/n inside its domain and the rest through its own interface.
@@ -236,12 +242,14 @@ class ClosedForm:
         inner_s = np.square(np.sqrt(inner_s) + np.sqrt(self._inner_hops(split) * net.scale_up_latency_s))
         senders = np.where(np.isfinite(net.site_size), net.site_size, 1.0)
         share = self._long_haul_bytes_per_s(group, senders)
-        outer_rate = np.minimum(self._outer_bytes_per_s(group) * net.all_to_all_efficiency, share)
+        span = group.size * group.stride
+        crossing = np.where(span > net.block_size, 1.0 - net.block_size / np.maximum(span, 1.0), 0.0)
+        outer_rate = np.minimum(self._outer_bytes_per_s(crossing) * net.all_to_all_efficiency, share)
         outer_s = outer_bytes / outer_rate
         steps_s = np.ceil(np.log2(split.outer)) * net.scale_out_latency_s + self._across_s(group)
         copy_s = message_bytes / group.size / net.copy_bytes_per_s
         seconds = net.launch_s + np.maximum(inner_s, outer_s) + copy_s + steps_s
-        return np.where(group.size > 1.0, seconds, 0.0)
+        return np.where((group.size > 1.0) & (message_bytes > 0.0), seconds, 0.0)
 
     def send_s(self, message_bytes: Array, stride: Array) -> Array:
         net = self._net
@@ -249,6 +257,8 @@ class ClosedForm:
         pair = Group(size=np.asarray(2.0), stride=stride)
         inner_rate = self._inner_bytes_per_s(np.asarray(2.0)) * net.scale_up_efficiency
         inner_s = message_bytes / inner_rate + net.scale_up_latency_s
-        outer_rate = np.minimum(self._outer_bytes_per_s(pair), self._long_haul_bytes_per_s(pair, stride))
+        outer_rate = np.minimum(
+            self._outer_bytes_per_s(self._ring_crossing_share(pair)), self._long_haul_bytes_per_s(pair, stride)
+        )
         outer_s = message_bytes / outer_rate + net.scale_out_latency_s
         return net.launch_s + np.where(inside, inner_s, outer_s + self._across_s(pair))

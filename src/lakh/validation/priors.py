@@ -74,7 +74,7 @@ DEVICE_PRIOR: Mapping[str, Prior] = {
     "all_to_all_efficiency": _f(0.80, 0.0),
     "launch_s": _p(10e-6, 0.0),
     "scale_up_latency_s": _p(2e-6, 0.0),
-    "scale_out_latency_s": _p(3e-6, 0.0),
+    "scale_out_latency_s": _p(1.6e-6, 0.0),
     "copy_bytes_per_s": _p(0.8e12, 0.0),
     "rail_count": _p(8.0, 0.0),
     "jitter_scale": _p(0.0055, 0.4),
