@@ -23,7 +23,8 @@ from lakh.catalog import Accelerator, Claim, Model, Node, accelerator, accelerat
 from lakh.catalog.calibration import Calibration
 from lakh.errors import InfeasibleError, Problem, RequestError, UnknownNameError, list_names, nearest_hint
 from lakh.evidence import Fact
-from lakh.fabric.closed_form import CollectiveModel
+from lakh.fabric.flow import FlowNetwork
+from lakh.fabric.from_cluster import fabric_system
 from lakh.perf.flops import MFU_CONVENTIONS, MfuConvention, hardware_flop_factor, model_flop_per_token
 from lakh.perf.inputs import ModelInput
 from lakh.perf.predict import ErrorBar, Prediction, error_bar
@@ -164,7 +165,7 @@ def predict(
     asked.check(_whole_numbers, sequence_length=sequence_length, global_batch_sequences=global_batch_sequences)
     found, described = asked.get(_model, model), asked.get(_cluster, cluster)
     chosen = asked.get(parse_layout, layout) if isinstance(layout, str) else layout
-    network = asked.get(_network, fabric)
+    asked.check(_check_choice, "fabric", fabric, FABRIC_LEVELS)
     asked.finish()
     system = system_of(described, calibration=calibration)
     return predict_step(
@@ -175,7 +176,7 @@ def predict(
         global_batch_sequences=global_batch_sequences,
         generation=generation or DEFAULT_GENERATION,
         switches=switches,
-        network=network,
+        network=_graph_network(described, system, chosen) if fabric == "flow" else None,
         calibration=calibration,
     )
 
@@ -194,13 +195,12 @@ def plan(
     emit_launch: bool = False,
     generation: str | None = None,
     train_tokens: float | None = None,
-    fabric: FabricLevel = "closed",
     workers: int | None = None,
 ) -> PlanResult:
     """The best layouts of the whole space, why the best one is, and what a run would take.
 
     Args:
-        model, cluster, sequence_length, global_batch_sequences, generation, fabric: as in `predict`
+        model, cluster, sequence_length, global_batch_sequences, generation: as in `predict`
         accelerators: how many of the cluster's accelerators the plan may use; all unless given
         objective: what to minimise for one global batch: step-time, cost (accelerator time) or energy
         top: layout families (tp, cp, pp, ep) to rank
@@ -218,7 +218,6 @@ def plan(
     asked.check(_check_plan, objective, framework, emit_launch)
     asked.check(_whole_numbers, sequence_length=sequence_length, global_batch_sequences=global_batch_sequences, top=top)
     found, described = asked.get(_model, model), asked.get(_cluster, cluster)
-    network = asked.get(_network, fabric)
     asked.finish()
     system = system_of(described)
     generation = generation or (TORCHTITAN_GENERATION if framework == "torchtitan" else DEFAULT_GENERATION)
@@ -241,7 +240,6 @@ def plan(
         top=top,
         framework=framework if emit_launch else None,
         train_tokens=train_tokens,
-        network=network,
         workers=workers,
     )
 
@@ -262,7 +260,6 @@ def scale(
     generation: str | None = None,
     train_tokens: float | None = None,
     mfu_convention: MfuConvention = "causal",
-    fabric: FabricLevel = "closed",
     workers: int | None = None,
 ) -> ScaleResult:
     """Throughput, MFU and scaling efficiency over sizes of the cluster, and what bends the curve.
@@ -287,7 +284,6 @@ def scale(
     asked.check(_check_choice, "scaling", scaling, SCALINGS)
     asked.check(_whole_numbers, sequence_length=sequence_length, global_batch_sequences=global_batch_sequences)
     found, described = asked.get(_model, model), asked.get(_cluster, cluster)
-    network = asked.get(_network, fabric)
     asked.finish()
     system = system_of(described)
     most = system.accelerator_count
@@ -315,7 +311,6 @@ def scale(
         base=base,
         train_tokens=train_tokens,
         mfu_convention=mfu_convention,
-        network=network,
         workers=workers,
     )
 
@@ -388,7 +383,6 @@ def rehearse(
             top=FULL_PLAN_FAMILIES,
             framework=framework,
             train_tokens=tokens,
-            network=None,
             workers=workers,
         )
         sizes = [size for size in asked.scales if size <= request.accelerator_count]
@@ -407,7 +401,6 @@ def rehearse(
             base=None,
             train_tokens=tokens,
             mfu_convention="causal",
-            network=None,
             workers=workers,
         )
         if progress:
@@ -424,7 +417,6 @@ def rehearse(
             base=None,
             train_tokens=None,
             mfu_convention="causal",
-            network=None,
             workers=workers,
         )
         effects = _effects(planned, asked.cluster)
@@ -483,13 +475,16 @@ def _cluster(cluster: ClusterLike) -> Cluster:
     return cluster if isinstance(cluster, Cluster) else load_cluster(cluster)
 
 
-def _network(fabric: str) -> CollectiveModel | None:
-    _check_choice("fabric", fabric, FABRIC_LEVELS)
-    if fabric == "closed":
-        return None
-    raise RequestError(
-        Problem(where="fabric", found=fabric, accepted="closed: this version has no flow-level network behind a step")
-    )
+def _graph_network(cluster: Cluster, system: System, layout: Layout) -> FlowNetwork:
+    """The cluster's network as a graph, for a job that fills its accelerators from the first one on."""
+    count = layout.accelerator_count
+    if count > system.accelerator_count:
+        raise RequestError(
+            Problem(
+                where="layout", found=count, accepted=f"at most the {system.accelerator_count} accelerators there are"
+            )
+        )
+    return FlowNetwork(fabric_system(cluster).graph(), system.input.network, job_size=count)
 
 
 def _check_choice(where: str, found: str, accepted: Sequence[str]) -> None:
@@ -550,7 +545,6 @@ def _plan(
     top: int,
     framework: Framework | None,
     train_tokens: float | None,
-    network: CollectiveModel | None,
     workers: int | None,
 ) -> PlanResult:
     started = time.perf_counter()
@@ -562,7 +556,6 @@ def _plan(
             top_count=max(top, 2),
             economics=economics,
             worker_count=_workers(workers),
-            network=network,
         )
     except InfeasibleError:
         raise infeasible(request) from None
@@ -616,7 +609,6 @@ def _scale(
     base: int | None,
     train_tokens: float | None,
     mfu_convention: MfuConvention,
-    network: CollectiveModel | None,
     workers: int | None,
 ) -> ScaleResult:
     economics = _economics(cluster, system)
@@ -629,7 +621,6 @@ def _scale(
         train_tokens=train_tokens,
         economics=economics,
         worker_count=_workers(workers),
-        network=network,
     )
     bands = []
     for point in curve.points:

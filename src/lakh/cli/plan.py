@@ -57,7 +57,6 @@ def plan(
     precision: o.Precision = None,
     batch_slack: o.SlackOption = 0.0,
     generation: o.GenerationOption = None,
-    fabric: o.FabricOption = "closed",
     mfu_convention: o.ConventionOption = "causal",
     workers: o.WorkersOption = None,
     as_json: o.JsonOption = False,
@@ -107,7 +106,6 @@ def plan(
             emit_launch=emit is not None,
             generation=generation,
             train_tokens=train_tokens,
-            fabric=cast(api.FabricLevel, fabric),
             workers=workers,
         )
     if as_json:
@@ -123,7 +121,6 @@ def plan(
             "fixed": options.fixed,
             "batch_slack": batch_slack,
             "generation": result.generation,
-            "fabric": fabric,
         }
         print_json(plan_document(result, inputs))
     elif result.launch is not None:

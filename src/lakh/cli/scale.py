@@ -66,7 +66,6 @@ def scale(
     schedule: o.Schedule = None,
     precision: o.Precision = None,
     generation: o.GenerationOption = None,
-    fabric: o.FabricOption = "closed",
     mfu_convention: o.ConventionOption = "causal",
     plot: PlotOption = None,
     workers: o.WorkersOption = None,
@@ -120,7 +119,6 @@ def scale(
                 generation=generation,
                 train_tokens=train_tokens,
                 mfu_convention=convention,
-                fabric=cast(api.FabricLevel, fabric),
                 workers=workers,
             )
         if target is not None:
@@ -142,7 +140,6 @@ def scale(
             "train_tokens": train_tokens,
             "fixed": options.fixed,
             "generation": result.generation,
-            "fabric": fabric,
             "mfu_convention": convention,
             "plot": plot,
         }
