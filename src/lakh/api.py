@@ -54,6 +54,7 @@ from lakh.planner import (
 from lakh.planner import scale as scale_curve
 from lakh.report.claims import compare_claims
 from lakh.report.results import (
+    GraphCheck,
     JobRehearsal,
     PlanResult,
     Rehearsal,
@@ -62,7 +63,7 @@ from lakh.report.results import (
     ScaleResult,
     UnknownEffect,
 )
-from lakh.report.unknowns import unknowns, variants
+from lakh.report.unknowns import on_one_site, unknowns, variants
 from lakh.spec import load_cluster, load_scenario, resolve_model
 from lakh.spec.cluster import Cluster
 from lakh.spec.cluster_file import cluster_names
@@ -420,7 +421,16 @@ def rehearse(
             workers=workers,
         )
         effects = _effects(planned, asked.cluster)
-        rehearsed.append(JobRehearsal(job=job, plan=planned, curve=strong, weak=weak, effects=effects))
+        rehearsed.append(
+            JobRehearsal(
+                job=job,
+                plan=planned,
+                curve=strong,
+                weak=weak,
+                on_graph=_on_graph(planned, asked.cluster),
+                effects=effects,
+            )
+        )
     if progress:
         progress("comparing with the claims", steps * len(jobs), steps * len(jobs))
     return Rehearsal(
@@ -785,6 +795,29 @@ def _like(options: SearchOptions, best: Candidate | Layout, *, all_of_it: bool =
         for name in ("tp", "cp", "pp", "vpp", "dp", "ep", "etp", "micro_batch", "recompute"):
             kept[name] = (getattr(layout, name),)
     return replace(options, **kept)
+
+
+def _on_graph(planned: PlanResult, cluster: Cluster) -> tuple[GraphCheck, ...]:
+    """The best layout with the flows of all its groups on the network's graph: as described, and all at one site."""
+    if cluster.fabric.kind == "torus" or len(cluster.nodes) != 1:
+        return ()
+    cases = {"as described": cluster}
+    if sum(site.accelerator_count > 0 for site in cluster.sites) > 1:
+        cases = {"all at one site": on_one_site(cluster)} | cases
+    checks = []
+    for case, described in cases.items():
+        system = system_of(described)
+        one = predict_step(
+            planned.model,
+            system,
+            planned.best.layout,
+            sequence_length=planned.sequence_length,
+            global_batch_sequences=planned.best.global_batch_sequences,
+            generation=planned.generation,
+            network=_graph_network(described, system, planned.best.layout),
+        )
+        checks.append(GraphCheck(case=case, step_time_s=one.step_time_s, exposed_s=one.exposed_s))
+    return tuple(checks)
 
 
 def _effects(planned: PlanResult, cluster: Cluster) -> tuple[UnknownEffect, ...]:
