@@ -5,6 +5,7 @@ Run as `python benchmarks/cli/commands.py`; each command runs five times, the re
 
 from __future__ import annotations
 
+import resource
 import shlex
 import statistics
 import subprocess
@@ -27,15 +28,19 @@ COMMANDS: tuple[tuple[str, int], ...] = (
 def main() -> None:
     root = Path(__file__).parents[2]
     program = Path(sys.executable).with_name("lakh")
-    print("| command | best [s] | median [s] | runs |")
-    print("|---|---|---|---|")
+    print("| command | wall, best [s] | wall, median [s] | processor, mean [s] | runs |")
+    print("|---|---|---|---|---|")
     for command, runs in COMMANDS:
         times = []
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         for _ in range(runs):
             started = time.perf_counter()
             subprocess.run([str(program), *shlex.split(command)[1:]], check=True, cwd=root, stdout=subprocess.DEVNULL)
             times.append(time.perf_counter() - started)
-        print(f"| `{command}` | {min(times):.2f} | {statistics.median(times):.2f} | {runs} |", flush=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        used = (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / runs
+        middle = statistics.median(times)
+        print(f"| `{command}` | {min(times):.2f} | {middle:.2f} | {used:.2f} | {runs} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,6 @@ from lakh.catalog import Accelerator, Claim, Model, Node, accelerator, accelerat
 from lakh.catalog.calibration import Calibration
 from lakh.errors import InfeasibleError, Problem, RequestError, UnknownNameError, list_names, nearest_hint
 from lakh.evidence import Fact
-from lakh.fabric.closed_form import CollectiveModel
 from lakh.fabric.flow import FlowNetwork
 from lakh.fabric.from_cluster import fabric_system
 from lakh.perf.flops import MFU_CONVENTIONS, MfuConvention, hardware_flop_factor, model_flop_per_token
@@ -55,6 +54,7 @@ from lakh.planner import (
 from lakh.planner import scale as scale_curve
 from lakh.report.claims import compare_claims
 from lakh.report.results import (
+    GraphCheck,
     JobRehearsal,
     PlanResult,
     Rehearsal,
@@ -63,7 +63,7 @@ from lakh.report.results import (
     ScaleResult,
     UnknownEffect,
 )
-from lakh.report.unknowns import unknowns, variants
+from lakh.report.unknowns import on_one_site, unknowns, variants
 from lakh.spec import load_cluster, load_scenario, resolve_model
 from lakh.spec.cluster import Cluster
 from lakh.spec.cluster_file import cluster_names
@@ -169,7 +169,7 @@ def predict(
     asked.check(_check_choice, "fabric", fabric, FABRIC_LEVELS)
     asked.finish()
     system = system_of(described, calibration=calibration)
-    network = _flow_network(described, system, chosen) if fabric == "flow" else None
+    network = _graph_network(described, system, chosen) if fabric == "flow" else None
     return predict_step(
         found,
         system,
@@ -178,7 +178,7 @@ def predict(
         global_batch_sequences=global_batch_sequences,
         generation=generation or DEFAULT_GENERATION,
         switches=switches,
-        network=network,
+        network=_graph_network(described, system, chosen) if fabric == "flow" else None,
         calibration=calibration,
     )
 
@@ -422,7 +422,16 @@ def rehearse(
             workers=workers,
         )
         effects = _effects(planned, asked.cluster)
-        rehearsed.append(JobRehearsal(job=job, plan=planned, curve=strong, weak=weak, effects=effects))
+        rehearsed.append(
+            JobRehearsal(
+                job=job,
+                plan=planned,
+                curve=strong,
+                weak=weak,
+                on_graph=_on_graph(planned, asked.cluster),
+                effects=effects,
+            )
+        )
     if progress:
         progress("comparing with the claims", steps * len(jobs), steps * len(jobs))
     return Rehearsal(
@@ -477,13 +486,16 @@ def _cluster(cluster: ClusterLike) -> Cluster:
     return cluster if isinstance(cluster, Cluster) else load_cluster(cluster)
 
 
-def _flow_network(cluster: Cluster, system: System, layout: Layout) -> CollectiveModel:
-    """The cluster's graph with the ranks of one layout on its first accelerators, in order."""
-    ranks = layout.accelerator_count
-    if ranks > system.accelerator_count:
-        accepted = f"at most the {system.accelerator_count} accelerators of {system.cluster_name}"
-        raise RequestError(Problem(where="layout", found=f"{ranks} accelerators", accepted=accepted))
-    return FlowNetwork(fabric_system(cluster).graph(), system.input.network, job_size=ranks)
+def _graph_network(cluster: Cluster, system: System, layout: Layout) -> FlowNetwork:
+    """The cluster's network as a graph, for a job that fills its accelerators from the first one on."""
+    count = layout.accelerator_count
+    if count > system.accelerator_count:
+        raise RequestError(
+            Problem(
+                where="layout", found=count, accepted=f"at most the {system.accelerator_count} accelerators there are"
+            )
+        )
+    return FlowNetwork(fabric_system(cluster).graph(), system.input.network, job_size=count)
 
 
 def _check_choice(where: str, found: str, accepted: Sequence[str]) -> None:
@@ -784,6 +796,29 @@ def _like(options: SearchOptions, best: Candidate | Layout, *, all_of_it: bool =
         for name in ("tp", "cp", "pp", "vpp", "dp", "ep", "etp", "micro_batch", "recompute"):
             kept[name] = (getattr(layout, name),)
     return replace(options, **kept)
+
+
+def _on_graph(planned: PlanResult, cluster: Cluster) -> tuple[GraphCheck, ...]:
+    """The best layout with the flows of all its groups on the network's graph: as described, and all at one site."""
+    if cluster.fabric.kind == "torus" or len(cluster.nodes) != 1:
+        return ()
+    cases = {"as described": cluster}
+    if sum(site.accelerator_count > 0 for site in cluster.sites) > 1:
+        cases = {"all at one site": on_one_site(cluster)} | cases
+    checks = []
+    for case, described in cases.items():
+        system = system_of(described)
+        one = predict_step(
+            planned.model,
+            system,
+            planned.best.layout,
+            sequence_length=planned.sequence_length,
+            global_batch_sequences=planned.best.global_batch_sequences,
+            generation=planned.generation,
+            network=_graph_network(described, system, planned.best.layout),
+        )
+        checks.append(GraphCheck(case=case, step_time_s=one.step_time_s, exposed_s=one.exposed_s))
+    return tuple(checks)
 
 
 def _effects(planned: PlanResult, cluster: Cluster) -> tuple[UnknownEffect, ...]:

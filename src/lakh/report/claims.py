@@ -74,7 +74,7 @@ def _efficiency_comparison(claim: Claim, job: JobRehearsal, curve: ScaleCurve) -
         accelerator_count=curve.points[-1].accelerator_count,
         predicted=predicted,
         verdict=_verdict(claim, predicted),
-        reason=f"{curve.scaling} scaling from {curve.base_count:,} (in brackets: from any smaller size)",
+        reason=f"{curve.scaling} scaling from {curve.base_count:,}",
     )
 
 

@@ -229,6 +229,7 @@ def rehearsal_document(one: Rehearsal, inputs: Mapping[str, Any]) -> Document:
                 "plan": plan_result(job.plan),
                 "curve": scale_result(job.curve),
                 "weak_curve": scale_result(job.weak),
+                "on_graph": job.on_graph,
                 "effects_of_unknowns": job.effects,
             }
             for job in one.jobs

@@ -17,6 +17,8 @@ from lakh.report.rows import (
     claims_table,
     effects_table,
     evidence_table,
+    graph_notes,
+    graph_table,
     plan_tables,
     readings_table,
     scale_tables,
@@ -125,7 +127,9 @@ def _job_cards(job: JobRehearsal) -> str:
 
 
 def _job_tables(job: JobRehearsal) -> list[Table]:
-    return [*plan_tables(job.plan), *scale_tables(job.curve), *scale_tables(job.weak), effects_table(job)]
+    graph = [graph_table(job)] if job.on_graph else []
+    curves = [*scale_tables(job.curve), *scale_tables(job.weak)]
+    return [*plan_tables(job.plan), *curves, *graph, effects_table(job)]
 
 
 def rehearsal_page(one: Rehearsal) -> str:
@@ -147,6 +151,7 @@ def rehearsal_page(one: Rehearsal) -> str:
         outside = job.plan.error_bar.notes
         if outside:
             parts.append(f"<p class=note>Outside what was validated: {html.escape('; '.join(outside))}.</p>")
+    parts += [f"<p><b>{html.escape(note)}.</b></p>" for note in graph_notes(one)]
     if one.claims:
         parts.append("<h2>Claims</h2>")
         parts.append(as_html(claims_table(one.claims)))

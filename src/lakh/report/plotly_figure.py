@@ -70,7 +70,7 @@ def figure(chart: Chart) -> dict[str, Any]:
                 "x": 0.99,
                 "xanchor": "right",
                 "y": mark.y,
-                "yanchor": "bottom",
+                "yanchor": "top",
                 "text": mark.name,
                 "showarrow": False,
             }

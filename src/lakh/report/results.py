@@ -154,6 +154,17 @@ class UnknownEffect:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class GraphCheck:
+    """One step with every flow on the links it crosses, links between sites included."""
+
+    case: str
+    """Which network: "all at one site", "as described"."""
+    step_time_s: float
+    exposed_s: Mapping[str, float]
+    """Visible traffic by group: tp, cp, ep, pp, dp."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class JobRehearsal:
     """One job of a scenario: its best layouts on the whole cluster, and its curves."""
 
@@ -163,6 +174,8 @@ class JobRehearsal:
     """The same run on every size: its own global batch (strong scaling)."""
     weak: ScaleResult
     """The batch grows with the accelerators, from the job's own at the smallest size (weak scaling)."""
+    on_graph: tuple[GraphCheck, ...]
+    """The plan's best layout again, on the graph of the network; empty where the network cannot be drawn."""
     effects: tuple[UnknownEffect, ...]
     """Unknowns that move the step time, the strongest first."""
 

@@ -439,10 +439,19 @@ def claims_table(claims: Sequence[ClaimComparison]) -> Table:
             text.fact_value(one.claim.value.high, one.claim.value.unit),
         )
         predicted = text.range_text(one.predicted, text.percent) if one.predicted else text.MISSING
-        where = f"{one.job_name} at {one.accelerator_count:,}: " if one.job_name and one.accelerator_count else ""
+        where = f"{one.job_name}, {one.accelerator_count:,}: " if one.job_name and one.accelerator_count else ""
         rows.append((one.claim.name, claimed, where + one.reason, predicted, VERDICT_WORDS[one.verdict]))
-    columns: list[Column | str] = ["claim", number("claimed"), words("read as"), "predicted", words("verdict")]
-    return table("Claims beside predictions", columns, rows)
+    columns: list[Column | str] = [
+        "claim",
+        number("claimed"),
+        words("read as", rank=1),
+        words("predicted"),
+        words("verdict"),
+    ]
+    notes = []
+    if any(one.predicted and one.claim.quantity == "scaling_efficiency" for one in claims):
+        notes.append("scaling in brackets: from any smaller size of the curve, as the claim states no base")
+    return table("Claims beside predictions", columns, rows, notes=notes)
 
 
 def readings_table(one: ClaimComparison) -> Table:
@@ -476,7 +485,10 @@ def effects_table(one: JobRehearsal) -> Table:
         for effect in one.effects
         if effect.spread >= 0.0005
     ]
-    still = [effect.name for effect in one.effects if effect.spread < 0.0005]
+    # Closed forms see a link between sites only where one group spans it; the graph table shows what those cost.
+    between_sites = ("site links", "split over sites")
+    quiet = [effect.name for effect in one.effects if effect.spread < 0.0005]
+    still = [name for name in quiet if not (one.on_graph and name.startswith(between_sites))]
     notes = ["step time of the best layout with one unknown at its ends, all else as assumed"]
     if still:
         notes.append(f"no visible effect on this layout: {', '.join(sorted(set(still)))}")
@@ -492,6 +504,37 @@ def effects_table(one: JobRehearsal) -> Table:
 
 def _between(low: float, high: float, unit: str) -> str:
     return text.span(text.fact_value(low, unit), text.fact_value(high, unit))
+
+
+def graph_table(one: JobRehearsal) -> Table:
+    """The best layout over closed forms and over the graph of the network."""
+    closed = one.plan.best
+    groups = ("tp", "cp", "ep", "pp", "dp")
+    rows = [
+        (
+            "closed forms, as planned",
+            text.duration(closed.step_time_s),
+            "",
+            *(text.duration(closed.exposed_s[f"exposed_{group}_s"]) for group in groups),
+        )
+    ]
+    rows += [
+        (
+            f"graph, {check.case}",
+            text.duration(check.step_time_s),
+            text.signed_percent(check.step_time_s / closed.step_time_s - 1.0),
+            *(text.duration(check.exposed_s[group]) for group in groups),
+        )
+        for check in one.on_graph
+    ]
+    columns: list[Column | str] = [
+        "network",
+        number("step"),
+        number("change"),
+        *(number(f"{group} traffic", rank=1) for group in groups),
+    ]
+    notes = ["graph: the flows of all groups at once on the links that they cross, links between sites included"]
+    return table(f"{one.job.name} on the graph of the network", columns, rows, notes=notes)
 
 
 def unknowns_table(unknowns: Sequence[Unknown]) -> Table:
@@ -562,7 +605,22 @@ def summary_table(one: Rehearsal) -> Table:
         words("power"),
         words("rent", rank=1),
     ]
-    return table("The answer", columns, rows)
+    return table("The answer", columns, rows, notes=graph_notes(one))
+
+
+def graph_notes(one: Rehearsal) -> list[str]:
+    """Jobs whose step is more than a tenth longer on the graph of the described network than in closed forms."""
+    notes = []
+    for job in one.jobs:
+        if not job.on_graph:
+            continue
+        step_s, graph_s = job.plan.best.step_time_s, job.on_graph[-1].step_time_s
+        if graph_s > 1.1 * step_s:
+            notes.append(
+                f"{job.job.name}: {text.duration(graph_s)} a step instead of {text.duration(step_s)} with every flow on "
+                "the graph of the network as described, links between sites included"
+            )
+    return notes
 
 
 def rehearsal_tables(one: Rehearsal) -> list[Table]:
@@ -589,6 +647,8 @@ def rehearsal_tables(one: Rehearsal) -> list[Table]:
         tables += scale_tables(job.curve)
         tables.append(scale_tables(job.weak)[0])
         tables += run
+        if job.on_graph:
+            tables.append(graph_table(job))
         tables.append(effects_table(job))
     if one.claims:
         tables.append(claims_table(one.claims))

@@ -136,7 +136,7 @@ def chart_svg(chart: Chart, *, top: float = 0.0) -> str:
         parts += _draw_series(one, index, chart, x, y)
     for mark in chart.marks:
         parts.append(_line(_LEFT, y.at(mark.y), right, y.at(mark.y), kind="axis", dash="6 4"))
-        parts.append(_text(right - 6, y.at(mark.y) - 5, mark.name, anchor="end"))
+        parts.append(_text(right - 6, y.at(mark.y) + 14, mark.name, anchor="end"))
     parts.append(_line(_LEFT, bottom, right, bottom, kind="axis"))
     parts.append(_line(_LEFT, _TOP, _LEFT, bottom, kind="axis"))
     parts.append(_text((_LEFT + right) / 2, bottom + 34, chart.x_label, anchor="middle"))

@@ -110,7 +110,10 @@ def for_console(one: Table, width: int) -> Group:
     )
     for index in shown:
         column = one.columns[index]
-        drawn.add_column(column.heading, justify=column.align, no_wrap=not column.wraps, overflow="fold")
+        least = min(_natural(one, index), _LEAST_WRAPPED) if column.wraps else None
+        drawn.add_column(
+            column.heading, justify=column.align, no_wrap=not column.wraps, overflow="fold", min_width=least
+        )
     for row in one.rows:
         drawn.add_row(*(Text(row[index]) for index in shown))
     left_out = [column.heading for index, column in enumerate(one.columns) if index not in shown]

@@ -138,6 +138,6 @@ def variants(cluster: Cluster) -> tuple[Variant, ...]:
 
 def on_one_site(cluster: Cluster) -> Cluster:
     """The cluster with all nodes of all sites at its first site."""
-    pools = cluster.pools
+    pools = tuple(replace(pool, name=f"{site.name}-{pool.name}") for site in cluster.sites for pool in site.pools)
     first = replace(cluster.sites[0], pools=pools)
     return replace(cluster, sites=(first,), site_links=(), delivery=())
