@@ -142,6 +142,14 @@ _DEVICE = (
         2,
     ),
     _code(
+        "LP124",
+        "warning",
+        "Compute capability compared with an NVIDIA number",
+        "Device properties report MUSA's numbers (2.2 for mp_22, 3.1 for mp_31), so a host-side threshold such as major >= 8 flips.",
+        "Ask for the feature, or compare with MUSA's numbers.",
+        2,
+    ),
+    _code(
         "LP130",
         "error",
         "Grid-wide cooperative synchronisation",

@@ -93,6 +93,8 @@ class PortContext:
     """Old to new path of each project file that the port renames (empty unless the policy renames files)."""
     word_renames: Mapping[str, str] = field(default_factory=dict)
     """Words of the project's own vocabulary and what each becomes, such as {"acmecuda": "acmemusa"}."""
+    guard_aliases: Mapping[str, str] = field(default_factory=dict)
+    """Project macros that stand for a guard macro, such as {"ACME_ARCH": "__CUDA_ARCH__"}."""
     maps: Maps = field(default_factory=Maps.load)
 
     @property
