@@ -51,14 +51,13 @@ _IS_CUDA = re.compile(r"(?:\.|->)\s*(is_cuda)\s*\(\s*\)")
 
 _HELPER = "LAKH_PTX_NOT_PORTED"
 _HELPER_TEXT = (
-    "#ifndef {helper}\n"
     "#if defined(__MUSA_ARCH__)\n"
-    '#define {helper} _Pragma("GCC error \\"LP101: inline PTX in a macro has no MUSA replacement\\"")\n'
+    '#define {helper} _Pragma("GCC error \\"LP101: this inline PTX has no MUSA replacement; see lakh port explain LP101\\"")\n'
     "#else\n"
     "#define {helper}\n"
     "#endif\n"
-    "#endif\n"
 )
+"""Stands before the template of every PTX statement that stays: on MUSA it stops the compiler, elsewhere it is nothing."""
 
 _LANGUAGE = Language(tree_sitter_cuda.language())
 _LAUNCHES = Query(_LANGUAGE, "(call_expression (kernel_call_syntax)) @launch")
@@ -344,6 +343,14 @@ _STATUS_CODE: dict[str, str | None] = {
 _EACH_PLACE = frozenset({"LP201", "LP202", "LP205", "LP210", "LP211"})
 
 
+_SHORT_WORD = re.compile(r"(?:[a-z]\w*_)?cu[A-Z](?!\w*(?i:cuda|cupti|cublas|nccl))\w*\Z")
+"""A variable such as `cuStream`: no cuda word, so it is renamed only where it is called like a function."""
+
+
+def _is_call(text: str, end: int) -> bool:
+    return re.compile(r"\s*\(").match(text, end) is not None
+
+
 def _names(work: _Work) -> None:
     get = work.words.get
     for start, name in work.names:
@@ -352,10 +359,12 @@ def _names(work: _Work) -> None:
             continue
         if word.kind != "own" and work.held and _is_held(work, start):
             continue
+        if word.kind == "own":
+            if word.text != name and not (_SHORT_WORD.match(name) and not _is_call(work.text, start + len(name))):
+                work.edit(start, start + len(name), word.text)
+            continue
         if word.text != name:
             work.edit(start, start + len(name), word.text)
-        if word.kind == "own":
-            continue
         if word.musa == name and word.kind in ("runtime", "macro") and word.status != "unsupported":
             hazard = hazards.hazard_of(name)
             if hazard is not None:
@@ -423,7 +432,7 @@ def _asm(work: _Work) -> None:
         return
     is_device = work.path.endswith((".cu", ".cuh", ".mu", ".muh")) or hazards.DEVICE_WORD.search(text) is not None
     directives = [match.span() for match in _DIRECTIVE.finditer(text)]
-    first_macro: int | None = None
+    is_guarded = False
     for statement in statements:
         if statement.is_compiler_barrier or _is_held(work, statement.start):
             continue
@@ -445,19 +454,25 @@ def _asm(work: _Work) -> None:
         work.use(shown, "asm", "unsupported", statement.start, "mcc does not assemble PTX", None)
         code = "LP103" if hazards.NAMED_BARRIER.search(statement.template) else "LP101"
         work.report(code, statement.start, f"{shown}: no recorded MUSA replacement; a guard stops the compiler")
-        if directive is not None:
-            first_macro = directive[0] if first_macro is None else first_macro
-            if not re.search(rf"{_HELPER}[\s\\]*\Z", text[max(0, statement.start - 60) : statement.start]):
-                work.edit(statement.start, statement.start, f"{_HELPER} ", priority=0)
-            continue
-        line_start = work.starts[work.line(statement.start) - 1]
-        if '#error "LP10' in text[max(0, line_start - 260) : line_start].split("#endif")[-2:][0]:
-            continue
-        message = shown.replace("\\", " ").replace('"', "'")
-        guard = f'#if defined(__MUSA_ARCH__)\n#error "{code}: inline PTX has no MUSA replacement: {message}"\n#endif\n'
-        work.edit(line_start, line_start, guard, priority=0)
-    if first_macro is not None and f"#define {_HELPER}" not in text:
-        work.edit(first_macro, first_macro, _HELPER_TEXT.format(helper=_HELPER), priority=0)
+        is_guarded = True
+        opening = text.index("(", statement.start) + 1
+        if not re.match(rf"[\s\\]*{_HELPER}\b", text[opening : opening + 200]):
+            work.edit(opening, opening, f"{_HELPER} ", priority=0)
+    if is_guarded and f"#define {_HELPER}" not in text:
+        top = _first_code(work)
+        work.edit(top, top, _HELPER_TEXT.format(helper=_HELPER), priority=0)
+
+
+def _first_code(work: _Work) -> int:
+    """Start of the first line that holds something other than a comment."""
+    position = 0
+    while True:
+        match = re.compile(r"\s*").match(work.text, position)
+        position = match.end() if match else position
+        index = bisect_right(work.quiet, (position, len(work.text) + 1)) - 1
+        if index < 0 or work.quiet[index][0] != position:
+            return work.starts[work.line(position) - 1]
+        position = work.quiet[index][1]
 
 
 def _translate_words(text: str, words: WordTable) -> str:
@@ -468,6 +483,7 @@ def _translate_words(text: str, words: WordTable) -> str:
     return re.sub(r"[A-Za-z_]\w*", one, text)
 
 
+_STRING_HINT = re.compile(r"(?i)cuda|cupti|cublas|cutlass|nccl|cudnn|cufft|curand|cusparse|cusolver|cudev|npp")
 _NAME_STRING = re.compile(r'"([A-Za-z_]\w{4,})"\Z')
 
 
@@ -497,6 +513,10 @@ def _strings(work: _Work) -> None:
             work.report("LP151", start, f"{token}: a library opened by name", name=old)
         elif hazards.JIT_STRING.search(token):
             work.report("LP151", start, "A string holds CUDA source; left as it is")
+        elif work.words.rename and _STRING_HINT.search(token) and not _is_held(work, start):
+            new = _translate_words(token, work.words)
+            if new != token:
+                work.edit(start, end, new)
 
 
 def _hazards(work: _Work) -> None:

@@ -60,7 +60,7 @@ _LIBRARY_WORD = re.compile(
 _OWN_WORD = re.compile(
     r"CUDA|Cuda|cuda|CUPTI|CUpti|Cupti|cupti|CUBLAS|Cublas|CuBLAS|cublas|CUFFT|Cufft|CuFFT|cufft|CURAND|Curand|CuRand"
     r"|curand|CUSPARSE|Cusparse|CuSparse|cusparse|CUSOLVER|Cusolver|CuSolver|cusolver|CUDNN|Cudnn|CuDNN|cudnn|NCCL|Nccl"
-    r"|nccl|(?<![A-Za-z])NPP|(?<![A-Za-z])Npp(?=[A-Z]|$)|(?<![A-Za-z])npp(?=[A-Z_]|$)|(?<![A-Za-z])cu(?=[A-Z])"
+    r"|nccl|(?<![A-Za-z])NPP(?=[A-Z][a-z]|_|$)|(?<![A-Za-z])Npp(?=[A-Z0-9is]|$)|(?<![A-Za-z])npp(?=_|$)|(?<![A-Za-z])cu(?=[A-Z])"
     r"|(?<![A-Za-z])CU(?=_|device|context|stream|event|module|function)|(?<![A-Za-z0-9])NV(?=_STD_)"
 )
 
@@ -106,6 +106,11 @@ _OWN_TARGET: Mapping[str, str] = {
     "CU": "MU",
     "NV": "MT",
 }
+
+_NO_COUNTERPART = re.compile(
+    r"(?:nvOF|NvOF|NV_OF|PFNNvOF|cuvid|CUVID|NvEnc|nvEnc|NV_ENC|optix|Optix|OPTIX|cuFile|CUfile|cutensor|CUTENSOR|nvcomp)\w*\Z"
+)
+"""Names of NVIDIA libraries for which no source names a MUSA library: no word in them is renamed."""
 
 _SKIPPED_LIBRARIES = frozenset({"ptx", "feature", "cmake", "flag", "env", "header"})
 _NOT_A_NAME = frozenset({"thrust", "cub", "nvtx", "nvml", "triton", "nvidia", "CUDA"})
@@ -171,6 +176,8 @@ class WordTable:
         if _API_SHAPE.match(name) and name not in self.own_names and not self.rename:
             reason = "in no map; spelled by the naming rule of its library"
             return Word(text=by_rule(name), status="unknown", kind="rule", reason=reason, musa=None)
+        if _NO_COUNTERPART.match(name):
+            return None
         text = self.own(name)
         if text != name:
             return Word(text=text, status="same-semantics", kind="own", reason="a word of the project", musa=text)
