@@ -1,8 +1,8 @@
 """The public pairs: the same file before and after a vendor's port, and the measure "changed lines saved".
 
-`changed` is the number of added plus removed lines between two versions, comments and spacing ignored; `saved` is the share
-of it that is gone when the tool's output stands in for the version before. The code is checked out from bare mirrors into a
-scratch folder and never enters this repository.
+`changed` is the number of added plus removed lines between two versions, comments and spacing ignored; `saved` is the
+share of it that is gone when the tool's output stands in for the version before. The code is checked out from bare
+mirrors into a scratch folder and never enters this repository.
 """
 
 from __future__ import annotations

@@ -133,7 +133,7 @@ def find_guards(text: str, places: list[tuple[int, str]], aliases: Mapping[str, 
         end = start + len(name)
         match = _COMPARISON.match(text, end)
         if match is not None and kind != "library":
-            operator, paren, digits, suffix = match.groups()
+            operator, _, digits, suffix = match.groups()
             new = translate_comparison(name, kind, operator, int(digits))
             between = text[end : match.start(1)]
             yield Guard(

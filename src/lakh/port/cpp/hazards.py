@@ -16,22 +16,37 @@ HAZARD_NAMES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
             r"|cudaReadMode\w*|cudaAddressMode\w*|cudaFilterMode\w*",
             "LP132",
         ),
-        (r"cuda(?:Malloc|Free)(?:From)?(?:Pool)?Async|cudaMemPool\w*|cuMemPool\w*|cuda\w*MemPool\w*|cuMem(?:Alloc|Free)Async", "LP135"),
+        (
+            r"cuda(?:Malloc|Free)(?:From)?(?:Pool)?Async|cudaMemPool\w*|cuMemPool\w*|cuda\w*MemPool\w*|cuMem(?:Alloc|Free)Async",
+            "LP135",
+        ),
         (r"wmma|nvcuda|load_matrix_sync|store_matrix_sync|mma_sync|fill_fragment", "LP136"),
         (r"_*nv_bfloat162?\w*|_*nv_fp[84]\w*|_*nv_fp4\w*|_*nv_cvt_\w*fp8\w*|__nv_fp6\w*", "LP137"),
-        (r"memcpy_async|__pipeline_\w+|make_pipeline|pipeline_shared_state|cp_async\w*|cudaTensorMap\w*|cuTensorMap\w*|CUtensorMap\w*", "LP138"),
+        (
+            r"memcpy_async|__pipeline_\w+|make_pipeline|pipeline_shared_state|cp_async\w*|cudaTensorMap\w*|cuTensorMap\w*|CUtensorMap\w*",
+            "LP138",
+        ),
         (r"atomic[A-Z]\w*_system", "LP139"),
         (r"__ldg|__byte_perm|__launch_bounds__", "LP141"),
-        (r"__cluster_dims__|this_cluster|cluster_group|cluster_sync|map_shared_rank|cudaLaunchAttributeCluster\w*|cudaFuncAttributeNonPortableCluster\w*", "LP142"),
-        (r"cudaGridDependencySynchronize|cudaTriggerProgrammaticLaunchCompletion|cudaLaunchAttributeProgrammatic\w*", "LP134"),
+        (
+            r"__cluster_dims__|this_cluster|cluster_group|cluster_sync|map_shared_rank|cudaLaunchAttributeCluster\w*|cudaFuncAttributeNonPortableCluster\w*",
+            "LP142",
+        ),
+        (
+            r"cudaGridDependencySynchronize|cudaTriggerProgrammaticLaunchCompletion|cudaLaunchAttributeProgrammatic\w*",
+            "LP134",
+        ),
         (r"this_grid|grid_group|this_multi_grid|multi_grid_group|cudaLaunchCooperativeKernel\w*", "LP130"),
         (r"cudnn\w+|CUDNN_\w+|cudnn_frontend", "LP210"),
         (r"nvrtc\w+|NVRTC_\w+", "LP211"),
         (r"nvtx\w+|NVTX\w+", "LP212"),
         (r"nccl[A-Z]\w*|NCCL_\w+", "LP213"),
         (r"nvml\w+|NVML_\w+", "LP215"),
-        (r"cuFile\w+|CUfile\w*|cutensor\w+|CUTENSOR_\w+|optix\w+|OPTIX_\w+|NvEnc\w*|nvEnc\w*|cusparseLt\w*|nvcomp\w*|cuvid\w*|NvCV\w*"
-         r"|nvgraph\w*|cublasDx\w*|cufftDx\w*|cudss\w*|nvimgcodec\w*|nvof\w*|NvOF\w*", "LP214"),
+        (
+            r"cuFile\w+|CUfile\w*|cutensor\w+|CUTENSOR_\w+|optix\w+|OPTIX_\w+|NvEnc\w*|nvEnc\w*|cusparseLt\w*|nvcomp\w*|cuvid\w*|NvCV\w*"
+            r"|nvgraph\w*|cublasDx\w*|cufftDx\w*|cudss\w*|nvimgcodec\w*|nvof\w*|NvOF\w*",
+            "LP214",
+        ),
     )
 )
 
@@ -39,7 +54,9 @@ DEVICE_WORD = re.compile(r"__global__|__device__|threadIdx|blockIdx|<<<|__shared
 """A file that holds device code."""
 
 FULL_MASK = re.compile(r"(?<![\w.])0x[fF]{8}[uU]?[lL]*(?!\w)|(?<![\w.])(?:\(unsigned\)\s*)?-1\s*,(?=[^;]*\bshfl)")
-MASK_CALL = re.compile(r"\b__(?:shfl(?:_up|_down|_xor)?|ballot|any|all|match_any|match_all|reduce_\w+)_sync\s*\(|\b__syncwarp\s*\(\s*0x")
+MASK_CALL = re.compile(
+    r"\b__(?:shfl(?:_up|_down|_xor)?|ballot|any|all|match_any|match_all|reduce_\w+)_sync\s*\(|\b__syncwarp\s*\(\s*0x"
+)
 WARP_WIDTH = re.compile(
     r"#[ \t]*define[ \t]+\w*(?:WARP|LANE)\w*[ \t]+\(?(?:32|31|5)[uU]?\)?(?!\w)"
     r"|\b(?:constexpr|const|static)\b[^;{}()\n]*\b\w*(?:[wW]arp|WARP|[lL]ane|LANE)\w*\s*(?:=\s*|\{\s*)(?:32|31|5)[uU]?(?!\w)"
@@ -56,7 +73,9 @@ CAPABILITY = re.compile(
     r"\b\w+(?:\.|->)(?:major|minor)\s*(?:>=|<=|==|!=|<|>(?!>))\s*\d|\bcomputeCapability(?:Major|Minor)\s*(?:>=|<=|==|<|>)\s*\d"
     r"|\b(?:cc|sm|sm_version|smVersion|compute_capability|arch)\s*(?:>=|<=|==|!=|<|>(?!>))\s*(?:[5-9]\d|1[0-2]\d)\b"
 )
-PASTE = re.compile(r"\b(?:cuda|cu|CUDA|CU|cublas|CUBLAS|nccl|cudnn|cufft|cusparse|cusolver|curand)\w*\s*##|##\s*(?:cuda|CUDA|cublas)\w*")
+PASTE = re.compile(
+    r"\b(?:cuda|cu|CUDA|CU|cublas|CUBLAS|nccl|cudnn|cufft|cusparse|cusolver|curand)\w*\s*##|##\s*(?:cuda|CUDA|cublas)\w*"
+)
 PASTED_PREFIX: Mapping[str, str] = {
     "cuda": "musa",
     "cu": "mu",

@@ -76,7 +76,9 @@ class ProjectFiles:
         return bool(slash) and head in self._roots
 
 
-def translate_include(include: str, *, path: str, context: PortContext, words: WordTable, files: ProjectFiles) -> Include:
+def translate_include(
+    include: str, *, path: str, context: PortContext, words: WordTable, files: ProjectFiles
+) -> Include:
     """What an include becomes: the project's own follow their file, CUDA's follow the map, all others stay."""
     own = files.find(include, from_path=path)
     if own is not None:
@@ -102,7 +104,9 @@ def translate_include(include: str, *, path: str, context: PortContext, words: W
         for pattern, replacement in _BY_RULE:
             text, count = pattern.subn(replacement, include)
             if count and "/" not in include:
-                return Include(text=text, is_cuda=True, is_own=False, status="unknown", reason="in no map; by naming rule")
+                return Include(
+                    text=text, is_cuda=True, is_own=False, status="unknown", reason="in no map; by naming rule"
+                )
         return Include(text=include, is_cuda=True, is_own=False, status="unknown", reason="in no map")
     return Include(text=include, is_cuda=False, is_own=False, status="same-semantics", reason="no CUDA header")
 

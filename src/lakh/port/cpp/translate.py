@@ -36,16 +36,27 @@ _CUDA_HINT = re.compile(
     r"(?i)cu|nccl|nv|npp|cut[el]|\basm\b|__asm|warp|__shfl|__ballot|__global__|__device__|threadIdx|thrust|this_grid|tex\dD"
 )
 _DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n\\]|\\[\s\S])*", re.M)
-_CONDITION = re.compile(r"^[ \t]*#[ \t]*(if|ifdef|ifndef|elif|elifdef|elifndef|else|endif)\b((?:[^\n\\]|\\[\s\S])*)", re.M)
-_ALIAS_DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(cu\w*|CU\w*|nccl\w*|NCCL\w*|__?\w*cuda\w*|__?nv\w*)\b(?:\([^)\n]*\))?[ \t]+\(?(?:\w*(?:mu|MU|mt|mccl|MCCL|hip|HIP|rccl|ROC)\w*)", re.M)
+_CONDITION = re.compile(
+    r"^[ \t]*#[ \t]*(if|ifdef|ifndef|elif|elifdef|elifndef|else|endif)\b((?:[^\n\\]|\\[\s\S])*)", re.M
+)
+_ALIAS_DEFINE = re.compile(
+    r"^[ \t]*#[ \t]*define[ \t]+(cu\w*|CU\w*|nccl\w*|NCCL\w*|__?\w*cuda\w*|__?nv\w*)\b(?:\([^)\n]*\))?[ \t]+\(?(?:\w*(?:mu|MU|mt|mccl|MCCL|hip|HIP|rccl|ROC)\w*)",
+    re.M,
+)
 _NATIVE_MACRO = re.compile(r"\b\w*(?:MUSA|MTGPU|MTHREADS)\w*\b|\b\w*[Mm]usa\w*\b")
-_OTHER_MACRO = re.compile(r"\b\w*(?:HIP|ROCM|RCCL|AMD|SYCL|ONEAPI|DPCPP|OPENCL|HCC|CANN|ASCEND|METAL|VULKAN|MACA|COREX|BANG)\w*\b")
+_OTHER_MACRO = re.compile(
+    r"\b\w*(?:HIP|ROCM|RCCL|AMD|SYCL|ONEAPI|DPCPP|OPENCL|HCC|CANN|ASCEND|METAL|VULKAN|MACA|COREX|BANG)\w*\b"
+)
 _CUDA_MACRO = re.compile(r"\b\w*(?:CUDA|NVCC|NVIDIA|cuda)\w*\b")
-_MUSA_NAME = re.compile(r"\b(?:musa[A-Z]\w*|mu(?:blas|fft|rand|sparse|solver|dnn|pti)\w+|mccl[A-Z]\w*|MUSA_\w+|__MUSA\w*|musa_runtime\w*)\b")
+_MUSA_NAME = re.compile(
+    r"\b(?:musa[A-Z]\w*|mu(?:blas|fft|rand|sparse|solver|dnn|pti)\w+|mccl[A-Z]\w*|MUSA_\w+|__MUSA\w*|musa_runtime\w*)\b"
+)
 _LOW_GUARD = re.compile(
     r"defined[ \t]*(\(?)[ \t]*__CUDA_ARCH__[ \t]*(\)?)(?:[ \t]|\\\r?\n)*&&(?:[ \t]|\\\r?\n)*(\(?)[ \t]*__CUDA_ARCH__[ \t]*>=[ \t]*([1-7]\d\d)[ \t]*(\)?)(?!\w)"
 )
-_PYTORCH_DEVICE = re.compile(r"\b((?:at|c10|torch)\s*::\s*(?:kCUDA)|(?:c10\s*::\s*|at\s*::\s*|torch\s*::\s*)?(?:DeviceType|DispatchKey|Backend)\s*::\s*CUDA)\b")
+_PYTORCH_DEVICE = re.compile(
+    r"\b((?:at|c10|torch)\s*::\s*(?:kCUDA)|(?:c10\s*::\s*|at\s*::\s*|torch\s*::\s*)?(?:DeviceType|DispatchKey|Backend)\s*::\s*CUDA)\b"
+)
 _PYTORCH_LIBRARY = re.compile(r"\bTORCH_LIBRARY_IMPL\s*\([^,()\n]+,\s*(CUDA)\s*,")
 _IS_CUDA = re.compile(r"(?:\.|->)\s*(is_cuda)\s*\(\s*\)")
 
@@ -188,9 +199,7 @@ def _tokens(work: _Work) -> None:
                 strings.append(match.span())
             elif last == "'" and "'" in token[:-1]:
                 quiet.append(match.span())
-            elif (known[token] if token in known else get(token)) is not None:
-                names.append((match.start(), token))
-            elif token in _INTERESTING:
+            elif (known[token] if token in known else get(token)) is not None or token in _INTERESTING:
                 names.append((match.start(), token))
         elif first == '"':
             quiet.append(match.span())
@@ -242,7 +251,9 @@ def _verdict(word: str, rest: str) -> tuple[bool, bool]:
         return False, "||" not in rest and "&&" not in rest
     if "||" in rest:
         names = re.findall(r"\b[A-Za-z_]\w*\b", rest)
-        foreign = all(name == "defined" or _NATIVE_MACRO.fullmatch(name) or _OTHER_MACRO.fullmatch(name) for name in names)
+        foreign = all(
+            name == "defined" or _NATIVE_MACRO.fullmatch(name) or _OTHER_MACRO.fullmatch(name) for name in names
+        )
         return foreign and not any(negative), False
     return not all(negative), False
 
@@ -262,15 +273,15 @@ def _includes(work: _Work) -> None:
         if _in_quiet(work, match.start()) or _is_held(work, match.start()):
             continue
         include = match.group(group)
-        result = translate_include(
-            include, path=work.path, context=work.context, words=work.words, files=work.files
-        )
+        result = translate_include(include, path=work.path, context=work.context, words=work.words, files=work.files)
         start = match.start(group)
         if result.text != include:
             work.edit(start, match.end(group), result.text, priority=1)
         if result.is_cuda:
             work.use(include, "header", result.status, start, result.reason, result.text)
-            code = hazards.hazard_of(re.sub(r"\W.*", "", include.rsplit("/", 1)[-1])) or _header_code(include, result.text, result.status)
+            code = hazards.hazard_of(re.sub(r"\W.*", "", include.rsplit("/", 1)[-1])) or _header_code(
+                include, result.text, result.status
+            )
             if code is not None:
                 work.report(code, start, f"{include}: {result.reason}", name=include, status=result.status)
         elif result.is_own and result.status == "unknown":
@@ -290,11 +301,15 @@ def _header_code(include: str, text: str, status: Status) -> str | None:
 def _guards(work: _Work) -> None:
     aliases = {**{name: name for name in GUARD_MACROS}, **work.context.guard_aliases}
     places = [(start, name) for start, name in work.names if name in aliases and not _is_held(work, start)]
-    places += [
-        (match.start(), match.group())
-        for match in _alias_pattern(tuple(sorted(work.context.guard_aliases))).finditer(work.text)
-        if not _in_quiet(work, match.start()) and not _is_held(work, match.start())
-    ] if work.context.guard_aliases else []
+    places += (
+        [
+            (match.start(), match.group())
+            for match in _alias_pattern(tuple(sorted(work.context.guard_aliases))).finditer(work.text)
+            if not _in_quiet(work, match.start()) and not _is_held(work, match.start())
+        ]
+        if work.context.guard_aliases
+        else []
+    )
     if not places:
         return
     for match in _LOW_GUARD.finditer(work.text):
@@ -314,8 +329,12 @@ def _guards(work: _Work) -> None:
             work.report("LP120" if is_arch else "LP122", guard.start, message, name=guard.macro)
         else:
             work.edit(guard.start, guard.end, guard_text(guard.text), priority=1)
-            what = "an architecture" if is_arch else "a CUDA release" if guard.kind == "version" else "a library release"
-            message = f"{_flat(guard.text)} kept: no MUSA number stands for {what} here; on MUSA the macro is not defined"
+            what = (
+                "an architecture" if is_arch else "a CUDA release" if guard.kind == "version" else "a library release"
+            )
+            message = (
+                f"{_flat(guard.text)} kept: no MUSA number stands for {what} here; on MUSA the macro is not defined"
+            )
             work.report("LP121" if is_arch else "LP123", guard.start, message, name=guard.macro)
         work.use(guard.macro, "guard", "differs", guard.start, message, guard.replacement)
 
@@ -347,6 +366,9 @@ _SHORT_WORD = re.compile(r"(?:[a-z]\w*_)?cu[A-Z](?!\w*(?i:cuda|cupti|cublas|nccl
 """A variable such as `cuStream`: no cuda word, so it is renamed only where it is called like a function."""
 
 
+_CUDA_STARTS = ("cuda", "cu", "nv", "CU", "CUDA", "nccl", "__nv", "NV")
+
+
 def _is_call(text: str, end: int) -> bool:
     return re.compile(r"\s*\(").match(text, end) is not None
 
@@ -370,9 +392,8 @@ def _names(work: _Work) -> None:
             if hazard is not None:
                 _once(work, hazard, start, name, word)
             continue
-        if word.musa is None and word.text == name and word.status == "unknown" and word.kind in ("runtime", "type"):
-            if not name.startswith(("cuda", "cu", "nv", "CU")):
-                continue  # a device function or math function that many sources compile unchanged
+        if word.musa is None and word.text == name and word.status == "unknown" and not name.startswith(_CUDA_STARTS):
+            continue  # a device or math function that many sources compile unchanged
         work.use(name, word.kind, word.status, start, word.reason, word.musa)
         hazard = hazards.hazard_of(name)
         if hazard is not None:
@@ -384,7 +405,9 @@ def _names(work: _Work) -> None:
             code = "LP205"
         elif code == "LP203" and word.musa is None:
             code = "LP202"
-        if code is not None and not (hazard in ("LP210", "LP211", "LP212", "LP214", "LP215") and code in ("LP203", "LP204")):
+        if code is not None and not (
+            hazard in ("LP210", "LP211", "LP212", "LP214", "LP215") and code in ("LP203", "LP204")
+        ):
             _once(work, code, start, name, word)
 
 
@@ -447,7 +470,9 @@ def _asm(work: _Work) -> None:
             new = _translate_words(new, work.words)
             old_lines = text.count("\n", statement.start, statement.end)
             filler = (" \\" if directive is not None else "") + "\n"
-            work.edit(statement.start, statement.end, new + (filler * old_lines if directive is not None else ""), priority=0)
+            work.edit(
+                statement.start, statement.end, new + (filler * old_lines if directive is not None else ""), priority=0
+            )
             work.report("LP102", statement.start, f"{shown} became {_flat(new)}")
             work.use(shown, "asm", "differs", statement.start, "recorded idiom", _flat(new))
             continue
@@ -499,11 +524,18 @@ def _strings(work: _Work) -> None:
         if match is not None:
             name = match[1]
             row = work.context.maps.api(name)
-            if row is not None and row.musa and row.kind in ("runtime", "driver", "enum", "type", "library") and len(name) > 6:
+            if (
+                row is not None
+                and row.musa
+                and row.kind in ("runtime", "driver", "enum", "type", "library")
+                and len(name) > 6
+            ):
                 word = work.words.get(name)
                 if word is not None and word.text != name and word.kind != "own" and not _is_held(work, start):
                     work.edit(start + 1, end - 1, word.text)
-                    work.report("LP151", start, f'"{name}" became "{word.text}": a string that is one API name', name=name)
+                    work.report(
+                        "LP151", start, f'"{name}" became "{word.text}": a string that is one API name', name=name
+                    )
             continue
         library = hazards.LIBRARY_STRING.fullmatch(token)
         if library is not None and not _is_held(work, start):
@@ -527,7 +559,9 @@ def _hazards(work: _Work) -> None:
                 work.report("LP150", match.start(), f"{_flat(match.group())}: the names that come out cannot be seen")
                 prefix = re.match(r"\w+", match.group())
                 if prefix and prefix.group() in hazards.PASTED_PREFIX and not _is_held(work, match.start()):
-                    work.edit(match.start(), match.start() + prefix.end(), hazards.PASTED_PREFIX[prefix.group()], priority=2)
+                    work.edit(
+                        match.start(), match.start() + prefix.end(), hazards.PASTED_PREFIX[prefix.group()], priority=2
+                    )
     for pattern, code in ((hazards.CAPABILITY, "LP124"), (hazards.GRID_SYNC, "LP130")):
         for match in pattern.finditer(text):
             if not _in_quiet(work, match.start()):
@@ -550,7 +584,12 @@ def _hazards(work: _Work) -> None:
         close = asm.closing(text, opening)
         inner = text[opening + 1 : close] if close else ""
         if hazards.FULL_MASK.search(inner.split(",", 1)[0]):
-            work.report("LP111", match.start(), f"{_flat(match.group())}0xffffffff...: 32 lanes", severity="note" if lanes == 32 else "warning")
+            work.report(
+                "LP111",
+                match.start(),
+                f"{_flat(match.group())}0xffffffff...: 32 lanes",
+                severity="note" if lanes == 32 else "warning",
+            )
     if lanes != 32:
         for match in hazards.SHUFFLE.finditer(text):
             close = asm.closing(text, match.end() - 1)
@@ -559,16 +598,23 @@ def _hazards(work: _Work) -> None:
                 work.report("LP113", match.start(), message, suggestion="Add the width of 32.")
         for match in hazards.BALLOT.finditer(text):
             if not _in_quiet(work, match.start()):
-                work.report("LP113", match.start(), f"{match.group()[:-1].strip()} sees {lanes} lanes; its result holds 32 bits")
+                work.report(
+                    "LP113", match.start(), f"{match.group()[:-1].strip()} sees {lanes} lanes; its result holds 32 bits"
+                )
     for match in re.finditer(r"\bwarpSize\b", text):
         if not _in_quiet(work, match.start()):
             work.report(
-                "LP112", match.start(), f"warpSize is {lanes} on {work.context.arch}", severity="note" if lanes == 32 else "error"
+                "LP112",
+                match.start(),
+                f"warpSize is {lanes} on {work.context.arch}",
+                severity="note" if lanes == 32 else "error",
             )
     if "int128" in text and re.search(r"[^/*]/[^/*]", text):
         for match in hazards.WIDE_DIVISION.finditer(text):
             if not _in_quiet(work, match.start()):
-                work.report("LP140", match.start(), f"{match.group()}: mcc crashes where it is divided", severity="warning")
+                work.report(
+                    "LP140", match.start(), f"{match.group()}: mcc crashes where it is divided", severity="warning"
+                )
 
 
 def _tree(work: _Work) -> None:
@@ -600,7 +646,7 @@ def _apply(work: _Work) -> tuple[str, int]:
     covered: list[tuple[int, int]] = []
     for priority in range(6):
         level = sorted(edit[1:] for edit in set(work.edits) if edit[0] == priority)
-        fresh = []
+        fresh: list[tuple[int, int, str]] = []
         for start, end, new in level:
             if start == end:
                 inserts.append((start, end, new))

@@ -217,8 +217,6 @@ def _table(maps: Maps, rename: bool, own: frozenset[str], words: tuple[tuple[str
     return WordTable(maps=maps, rename=rename, own_names=own, word_renames=dict(words))
 
 
-def word_table(
-    maps: Maps, *, rename: bool, own_names: frozenset[str], word_renames: Mapping[str, str]
-) -> WordTable:
+def word_table(maps: Maps, *, rename: bool, own_names: frozenset[str], word_renames: Mapping[str, str]) -> WordTable:
     """The table of one context; cached, since every file of a project shares it."""
     return _table(maps, rename, own_names, tuple(sorted(word_renames.items())))
