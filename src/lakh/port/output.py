@@ -1,7 +1,7 @@
 """How do the translated files reach the disk, whole or not at all? Folder, in place with backup, or a diff.
 
-Every file is written beside its place and then renamed; a new output folder is built under another name and renamed at the
-end. An interrupt therefore leaves the old state, or the new one, and never half a file.
+Every file is written beside its place and then renamed; a new output folder is built under another name and renamed at
+the end. An interrupt therefore leaves the old state, or the new one, and never half a file.
 """
 
 from __future__ import annotations
@@ -251,7 +251,8 @@ def refuse_dirty(root: Path) -> None:
     lines = [line for line in run.stdout.splitlines() if f"{STATE_FOLDER}/" not in line]
     if run.returncode == 0 and lines:
         raise CouldNotError(
-            f"{root}: git sees {len(lines)} change(s) that are not committed, the first one {lines[0].strip()!r}; commit or stash them first"
+            f"{root}: git sees {len(lines)} change(s) that are not committed, the first one {lines[0].strip()!r}; "
+            "commit or stash them first"
         )
 
 

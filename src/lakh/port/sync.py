@@ -1,7 +1,7 @@
 """Upstream moved on: how is the port brought up to date without losing hand edits? A three-way merge by file.
 
-Base is what the last run wrote, ours is the file as it is now, theirs is the translation of the new upstream file. Only files
-whose source changed are touched; a conflict is written with markers and reported.
+Base is what the last run wrote, ours is the file as it is now, theirs is the translation of the new upstream file. Only
+files whose source changed are touched; a conflict is written with markers and reported.
 """
 
 from __future__ import annotations

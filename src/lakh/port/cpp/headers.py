@@ -96,7 +96,7 @@ def translate_include(
             return Include(text=text, is_cuda=True, is_own=False, status=row.status, reason=row.reason)
     if include.startswith(_UNCHANGED):
         return Include(text=include, is_cuda=True, is_own=False, status="same-semantics", reason="same path on MUSA")
-    if files.shares_root(include) or words.own("cutlass") != "mutlass":
+    if files.shares_root(include):
         text = rename_path(include, words) if context.rename == "rename" else include
         if text != include:
             return Include(text=text, is_cuda=False, is_own=True, status="unknown", reason="same family as the project")

@@ -275,8 +275,8 @@ def _includes(work: _Work) -> None:
         include = match.group(group)
         result = translate_include(include, path=work.path, context=work.context, words=work.words, files=work.files)
         start = match.start(group)
-        if result.text != include:
-            work.edit(start, match.end(group), result.text, priority=1)
+        # An include that stays is an edit too: it shields its path from the word table.
+        work.edit(start, match.end(group), result.text, priority=1)
         if result.is_cuda:
             work.use(include, "header", result.status, start, result.reason, result.text)
             code = hazards.hazard_of(re.sub(r"\W.*", "", include.rsplit("/", 1)[-1])) or _header_code(
