@@ -153,6 +153,12 @@ _FIXED: tuple[tuple[re.Pattern[str], str], ...] = tuple(
             r"\{ \.reg \.pred (\w+) ; setp\.ne\.u32 \1 , %1 , 0 ; vote(?:\.sync)?\.ballot(?:\.sync)?\.b32 %0 , \1 , %2 ; \}",
             "{0} = __ballot_sync({2}, {1})",
         ),
+        (r"shfl\.sync\.(up|down)\.b32 %0, %1, %2, %3, %4", "{0} = __shfl_\\1_sync({4}, {1}, {2}, 32 - ({3} >> 8))"),
+        (r"shfl\.sync\.idx\.b32 %0, %1, %2, %3, %4", "{0} = __shfl_sync({4}, {1}, {2}, 32 - ({3} >> 8))"),
+        (r"shfl\.sync\.bfly\.b32 %0, %1, %2, %3, %4", "{0} = __shfl_xor_sync({4}, {1}, {2}, 32 - ({3} >> 8))"),
+        (r"shfl\.sync\.(up|down)\.b32 %0, %1, %2, (?:0x0|0|0x1f|31), %3", "{0} = __shfl_\\1_sync({3}, {1}, {2}, 32)"),
+        (r"shfl\.sync\.idx\.b32 %0, %1, %2, (?:0x1f|31), %3", "{0} = __shfl_sync({3}, {1}, {2}, 32)"),
+        (r"shfl\.sync\.bfly\.b32 %0, %1, %2, (?:0x1f|31), %3", "{0} = __shfl_xor_sync({3}, {1}, {2}, 32)"),
         # The CUDA intrinsic that the PTX ISA manual names for the same instruction.
         (r"(?:bar|barrier)\.(?:cta\.)?sync(?:\.aligned)? 0", "__syncthreads()"),
         (r"bar\.warp\.sync %0", "__syncwarp({0})"),
@@ -186,8 +192,10 @@ _LOAD = re.compile(
     r"ld\.(?:global\.)?(?:(?:ca|cg|cs|lu|cv|nc)\.)?(?:nc\.)?(?:L1::no_allocate\.)?(?:L2::(?:\w+)\.)?([usfb])(8|16|32|64) %0, \[ ?%1 ?\]"
 )
 _STORE = re.compile(r"st\.(?:global\.)?(?:(?:wb|cg|cs|wt)\.)?(?:L1::no_allocate\.)?([usfb])(8|16|32|64) \[ ?%0 ?\], %1")
-_ACQUIRE = re.compile(r"ld\.acquire\.sys(?:\.global)?\.([usb])(32|64) %0, \[ ?%1 ?\]")
-_RELEASE = re.compile(r"st\.release\.sys(?:\.global)?\.([usb])(32|64) \[ ?%0 ?\], %1")
+_ACQUIRE = re.compile(r"ld\.acquire\.(sys|gpu|cta)(?:\.global)?\.([usb])(32|64) %0, \[ ?%1 ?\]")
+_RELEASE = re.compile(r"st\.release\.(sys|gpu|cta)(?:\.global)?\.([usb])(32|64) \[ ?%0 ?\], %1")
+_FENCE = {"sys": "__threadfence_system()", "gpu": "__threadfence()", "cta": "__threadfence_block()"}
+"""Recorded for .sys (map row `asm: ld.acquire / st.release .sys`); the narrower scopes have the narrower fence."""
 _ARITHMETIC = re.compile(r"(add|sub|and|or|xor|min|max)\.([usb])(16|32|64) %0, %1, %2")
 
 
@@ -225,11 +233,12 @@ def _memory(template: str, operands: list[str], raw: list[str]) -> str | None:
         return f"*reinterpret_cast<{_type(match[1], match[2])}*>({raw[0]}) = {raw[1]}"
     match = _ACQUIRE.fullmatch(template)
     if match:
-        kind = _type(match[1], match[2])
-        return f"{raw[0]} = *reinterpret_cast<const volatile {kind}*>({raw[1]}), __threadfence_system()"
+        kind = _type(match[2], match[3])
+        return f"{raw[0]} = *reinterpret_cast<const volatile {kind}*>({raw[1]}), {_FENCE[match[1]]}"
     match = _RELEASE.fullmatch(template)
     if match:
-        return f"__threadfence_system(), *reinterpret_cast<volatile {_type(match[1], match[2])}*>({raw[0]}) = {raw[1]}"
+        kind = _type(match[2], match[3])
+        return f"{_FENCE[match[1]]}, *reinterpret_cast<volatile {kind}*>({raw[0]}) = {raw[1]}"
     match = _ARITHMETIC.fullmatch(template)
     if match and len(operands) == 3:
         if match[1] in _BINARY:

@@ -100,6 +100,9 @@ def translate_include(
         text = rename_path(include, words) if context.rename == "rename" else include
         if text != include:
             return Include(text=text, is_cuda=False, is_own=True, status="unknown", reason="same family as the project")
+    if include.startswith("cuda/"):
+        reason = "libcu++; in no map, by naming rule"
+        return Include(text=f"musa/{include[5:]}", is_cuda=True, is_own=False, status="unknown", reason=reason)
     if _CUDA_LOOK.search(include):
         for pattern, replacement in _BY_RULE:
             text, count = pattern.subn(replacement, include)
