@@ -285,6 +285,14 @@ _DEVICE = (
         "Nothing, unless the file is generated at build time.",
         0.5,
     ),
+    _code(
+        "LP154",
+        "note",
+        "The file maps CUDA names to another platform itself",
+        "It defines CUDA names as macros (for MUSA, HIP or the like); translating it would map them twice.",
+        "Nothing; check that a MUSA branch exists there.",
+        0.5,
+    ),
 )
 
 _NAMES = (

@@ -12,7 +12,6 @@ from lakh.port.cpp.words import _API_SHAPE
 from lakh.port.findings import RenamePolicy
 from lakh.port.maps import Maps
 
-_OWN = re.compile(r"(?i)cuda|cupti|cublas|nccl")
 _BACKENDS = frozenset(
     [
         "hip",
@@ -47,7 +46,10 @@ _FUNCTION = re.compile(
     re.M,
 )
 _NAMESPACE = re.compile(r"\bnamespace[ \t]+([A-Za-z_][\w:]*)[ \t\n]*\{?")
-_IDENTIFIER = re.compile(r"\b\w*(?:cuda|Cuda|CUDA|cupti|Cupti|CUPTI)\w*\b")
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
+_OWN_WORD = re.compile(r"cuda|Cuda|CUDA|cupti|Cupti|CUPTI")
+_API_HINT = re.compile(r"\b(?:cuda|cu|CU|nccl|cublas|cudnn|cufft|curand|cusparse|cusolver)[A-Z_]\w+\s*\(")
+_MUSA_MAP = re.compile(r"^[ \t]*#[ \t]*define[ \t]+cu\w+[ \t]+mu\w+", re.M)
 _ENGLISH = frozenset(
     [
         "cub",
@@ -137,6 +139,8 @@ class FileEvidence:
     """Uses of cuda words that are no CUDA name."""
     api_count: int = 0
     """Uses of names of the map."""
+    is_musa_map: bool = False
+    """True for a header that defines CUDA names as MUSA names."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -153,7 +157,7 @@ class Decision:
 
 def gather(text: str, maps: Maps) -> FileEvidence:
     """Read the evidence of one file."""
-    if not _IDENTIFIER.search(text) and "define" not in text:
+    if not _OWN_WORD.search(text) and "define" not in text and not _API_HINT.search(text):
         return FileEvidence()
     names: set[str] = set()
     aliases: dict[str, str] = {}
@@ -162,8 +166,10 @@ def gather(text: str, maps: Maps) -> FileEvidence:
             aliases[name] = value
         names.add(name)
     names.update(_TYPE.findall(text))
-    names.update(_FUNCTION.findall(text))
-    counted = Counter(_IDENTIFIER.findall(text))
+    if _API_HINT.search(text):
+        names.update(_FUNCTION.findall(text))
+    every = Counter(_IDENTIFIER.findall(text)) if _OWN_WORD.search(text) else Counter()
+    counted = {name: count for name, count in every.items() if _OWN_WORD.search(name)}
     api = sum(count for name, count in counted.items() if maps.is_api(name))
     own = {name for name in names if _API_SHAPE.match(name) or maps.is_api(name)}
     if len(own) > LARGEST_OWN:
@@ -174,6 +180,7 @@ def gather(text: str, maps: Maps) -> FileEvidence:
         namespaces=frozenset(part for name in _NAMESPACE.findall(text) for part in name.split("::")),
         own_word_count=sum(counted.values()) - api,
         api_count=api,
+        is_musa_map=len(_MUSA_MAP.findall(text)) >= 3 if "usa" in text else False,
     )
 
 
@@ -200,8 +207,15 @@ def decide(
     spaces = sorted(
         {name for row in evidence.values() for name in row.namespaces if re.fullmatch(r"(?i)\w*cuda\w*", name)}
     )
-    if shipped:
-        choice: RenamePolicy = "keep"
+    native = [path for path in code if evidence[path].is_musa_map]
+    choice: RenamePolicy
+    if native:
+        choice = "keep"
+        reasons.append(
+            f"the project already maps CUDA names to MUSA itself ({native[0]}); its words stay what that expects"
+        )
+    elif shipped:
+        choice = "keep"
         reasons.append(f"the project defines headers that the CUDA toolkit ships and MUSA keeps ({shipped[0]})")
     elif renamed:
         choice = "rename"

@@ -64,13 +64,14 @@ WARP_WIDTH = re.compile(
     r"|\bblockDim\s*\.\s*[xyz]\s*(?:/\s*32|>>\s*5|\+\s*31)(?!\w)"
     r"|\btiled_partition\s*<\s*32\s*>"
 )
+LANE_HINT = re.compile(r"[wW]arp|WARP|[lL]ane|LANE|%\s*32|/\s*32|&\s*31|&\s*0x1[fF]|>>\s*5|<\s*32\s*>|\+\s*31")
 SHUFFLE = re.compile(r"\b__shfl(?:_up|_down|_xor)?_sync\s*\(")
 BALLOT = re.compile(r"\b(?:__ballot_sync|__activemask|__match_any_sync|__match_all_sync|__ballot)\s*\(")
 WIDE_DIVISION = re.compile(r"\b(?:unsigned\s+)?__u?int128(?:_t)?\b")
 GRID_SYNC = re.compile(r"\bthis_grid\s*\(\s*\)\s*\.\s*sync\s*\(|\bgrid\w*\s*\.\s*sync\s*\(")
 NAMED_BARRIER = re.compile(r"\bbar(?:rier)?(?:\.cta)?\.(?:sync|arrive)\b(?:\.aligned)?\s+(?!0\b)(?:%?\w+)")
 CAPABILITY = re.compile(
-    r"\b\w+(?:\.|->)(?:major|minor)\s*(?:>=|<=|==|!=|<|>(?!>))\s*\d|\bcomputeCapability(?:Major|Minor)\s*(?:>=|<=|==|<|>)\s*\d"
+    r"(?<=\w)(?:\.|->)(?:major|minor)\s*(?:>=|<=|==|!=|<|>(?!>))\s*\d|\bcomputeCapability(?:Major|Minor)\s*(?:>=|<=|==|<|>)\s*\d"
     r"|\b(?:cc|sm|sm_version|smVersion|compute_capability|arch)\s*(?:>=|<=|==|!=|<|>(?!>))\s*(?:[5-9]\d|1[0-2]\d)\b"
 )
 PASTE = re.compile(

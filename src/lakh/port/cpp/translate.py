@@ -155,7 +155,8 @@ def _run(text: str, *, path: str, context: PortContext, change: bool) -> Transla
     work = _Work(text=latin, path=path, context=context, words=words, files=files)
     work.starts = [0, *(match.end() for match in re.finditer("\n", latin))]
     if _is_native(latin, path):
-        return Translation(text=text)
+        _native_uses(work)
+        return Translation(text=text, findings=tuple(work.findings), uses=tuple(work.uses))
     _tokens(work)
     work.held = list(_held_regions(latin))
     _includes(work)
@@ -183,6 +184,18 @@ def _is_native(latin: str, path: str) -> bool:
     if aliases >= 3:
         return True
     return path.endswith(_NATIVE_SUFFIXES) and _MUSA_NAME.search(latin) is not None
+
+
+def _native_uses(work: _Work) -> None:
+    """List what a file that maps CUDA names itself still names, so that nothing goes uncounted."""
+    if work.path.endswith(_NATIVE_SUFFIXES):
+        return
+    _tokens(work)
+    work.report("LP154", 0)
+    for start, name in work.names:
+        word = work.words.get(name)
+        if word is not None and word.kind != "own" and word.text != name:
+            work.use(name, word.kind, word.status, start, "in a file that maps CUDA names itself; left", name)
 
 
 def _tokens(work: _Work) -> None:
@@ -380,6 +393,8 @@ def _names(work: _Work) -> None:
         if word is None:
             continue
         if word.kind != "own" and work.held and _is_held(work, start):
+            if word.text != name:
+                work.use(name, word.kind, word.status, start, "in a branch for MUSA or another backend; left", name)
             continue
         if word.kind == "own":
             if word.text != name and not (_SHORT_WORD.match(name) and not _is_call(work.text, start + len(name))):
@@ -424,7 +439,7 @@ def _once(work: _Work, code: str, start: int, name: str, word: Word) -> None:
 def _pytorch(work: _Work) -> None:
     """The device type of PyTorch is PrivateUse1 (map rows at::kCUDA and at::DeviceType::CUDA)."""
     text = work.text
-    if "CUDA" in text:
+    if "kCUDA" in text or "::CUDA" in text or ":: CUDA" in text:
         for match in _PYTORCH_DEVICE.finditer(text):
             if not _in_quiet(work, match.start()) and not _is_held(work, match.start()):
                 old = match.group(1)
@@ -434,6 +449,7 @@ def _pytorch(work: _Work) -> None:
                 work.edit(match.start(1), match.end(1), new, priority=2)
                 reason = "MUSA is a PrivateUse1 backend"
                 work.use(_flat(old), "type", "differs", match.start(), reason, new)
+    if "TORCH_LIBRARY_IMPL" in text:
         for match in _PYTORCH_LIBRARY.finditer(text):
             if not _in_quiet(work, match.start()) and not _is_held(work, match.start()):
                 work.edit(match.start(1), match.end(1), "PrivateUse1", priority=2)
@@ -562,14 +578,17 @@ def _hazards(work: _Work) -> None:
                     work.edit(
                         match.start(), match.start() + prefix.end(), hazards.PASTED_PREFIX[prefix.group()], priority=2
                     )
-    for pattern, code in ((hazards.CAPABILITY, "LP124"), (hazards.GRID_SYNC, "LP130")):
-        for match in pattern.finditer(text):
+    for pattern, code, hints in (
+        (hazards.CAPABILITY, "LP124", ("major", "minor", "computeCap", "cc", "sm", "capability", "arch")),
+        (hazards.GRID_SYNC, "LP130", ("sync",)),
+    ):
+        for match in pattern.finditer(text) if any(hint in text for hint in hints) else ():
             if not _in_quiet(work, match.start()):
                 work.report(code, match.start(), f"{_flat(match.group())}")
     if not hazards.DEVICE_WORD.search(text):
         return
     lanes = work.context.warp_lanes
-    for match in hazards.WARP_WIDTH.finditer(text):
+    for match in hazards.WARP_WIDTH.finditer(text) if hazards.LANE_HINT.search(text) else ():
         if not _in_quiet(work, match.start()):
             work.report(
                 "LP110",
@@ -577,7 +596,7 @@ def _hazards(work: _Work) -> None:
                 f"{_flat(match.group())[:60]}: 32 lanes; hardware warps of {work.context.arch} have {lanes}",
                 severity="note" if lanes == 32 else "warning",
             )
-    for match in hazards.MASK_CALL.finditer(text):
+    for match in hazards.MASK_CALL.finditer(text) if "sync" in text and "0x" in text else ():
         if _in_quiet(work, match.start()):
             continue
         opening = text.index("(", match.start())
@@ -591,7 +610,7 @@ def _hazards(work: _Work) -> None:
                 severity="note" if lanes == 32 else "warning",
             )
     if lanes != 32:
-        for match in hazards.SHUFFLE.finditer(text):
+        for match in hazards.SHUFFLE.finditer(text) if "__shfl" in text else ():
             close = asm.closing(text, match.end() - 1)
             if close and not _in_quiet(work, match.start()) and len(asm._split(text[match.end() : close], ",")) == 3:
                 message = f"{match.group()[:-1].strip()} without a width works on {lanes} lanes"
@@ -601,7 +620,7 @@ def _hazards(work: _Work) -> None:
                 work.report(
                     "LP113", match.start(), f"{match.group()[:-1].strip()} sees {lanes} lanes; its result holds 32 bits"
                 )
-    for match in re.finditer(r"\bwarpSize\b", text):
+    for match in re.finditer(r"\bwarpSize\b", text) if "warpSize" in text else ():
         if not _in_quiet(work, match.start()):
             work.report(
                 "LP112",
