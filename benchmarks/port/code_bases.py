@@ -71,7 +71,7 @@ def measure(found: Port, below: str) -> dict[str, object]:
         before += old
         new = known_names(file.result.text, maps)
         left += new
-        listed = {row.name for row in file.result.findings}
+        listed = {row.name for row in file.result.findings} | {use.name for use in file.result.uses}
         unlisted += [f"{file.source.path}: {name}" for name in new if name not in listed]
         asm.update(use.musa is not None for use in file.result.uses if use.kind == "asm")
         for row in check_pair(

@@ -372,6 +372,9 @@ def check(
     compile_files: Annotated[
         bool, typer.Option("--compile/--no-compile", help="Ask clang or nvcc as well, where they are installed.")
     ] = True,
+    cuda_include: Annotated[
+        Path | None, typer.Option("--cuda-include", help="Where the CUDA headers (before 13.0) for clang are.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Verify a port without a GPU: syntax, names, guards, asm, includes, calls, and a compiler where there is one.
@@ -380,7 +383,9 @@ def check(
     """
 
     def call(bar: _Bar) -> None:
-        checked = check_folder(folder, original=original, use_compiler=compile_files, progress=bar)
+        checked = check_folder(
+            folder, original=original, use_compiler=compile_files, cuda_folder=cuda_include, progress=bar
+        )
         bar.close()
         result = {
             "is_clean": checked.is_clean,

@@ -77,7 +77,12 @@ class Checked:
 
 
 def check_folder(
-    folder: Path, *, original: Path | None = None, use_compiler: bool = True, progress: Progress | None = None
+    folder: Path,
+    *,
+    original: Path | None = None,
+    use_compiler: bool = True,
+    cuda_folder: Path | None = None,
+    progress: Progress | None = None,
 ) -> Checked:
     """Check every file of a port against its original.
 
@@ -85,6 +90,7 @@ def check_folder(
         folder: what `translate --out` wrote
         original: the source; None takes the one that the manifest names
         use_compiler: ask a CUDA front end too, where there is one
+        cuda_folder: where the CUDA headers for clang are; None looks in the usual places
         progress: told how many files are done
 
     Raises:
@@ -145,7 +151,9 @@ def check_folder(
         "calls and launches": "done",
         "Python compiles and imports resolve": "done",
     }
-    steps[_COMPILE_STEP], found = _compile(source, folder, units, texts, context, use_compiler=use_compiler)
+    steps[_COMPILE_STEP], found = _compile(
+        source, folder, units, texts, context, use_compiler=use_compiler, cuda_folder=cuda_folder
+    )
     findings.extend(found)
     return Checked(file_count=len(new_files), pair_count=pairs, findings=tuple(findings), steps=steps)
 
@@ -158,10 +166,11 @@ def _compile(
     context: PortContext,
     *,
     use_compiler: bool,
+    cuda_folder: Path | None,
 ) -> tuple[str, list[Finding]]:
     if not use_compiler:
         return "skipped: not asked for", []
-    front_end = find_front_end()
+    front_end = find_front_end(cuda_folder)
     if isinstance(front_end, str):
         return f"skipped: {front_end}", [finding("LP614", path=".", line=1, message=front_end)]
     found, passed, still = compile_pairs(
@@ -360,7 +369,9 @@ def _includes(
                 yield finding(
                     "LP604", path=new_path, line=line, message=f"{include} is no header of the map. {hint}".strip()
                 )
-    for include, (was, _, is_cuda) in expected.items():
+    for include, (was, is_own, is_cuda) in expected.items():
+        if is_own and include not in actual:
+            yield finding("LP604", path=new_path, line=1, message=f"{include} (was {was}) is not included any more")
         if is_cuda and include not in actual and include != was:
             yield finding("LP607", path=new_path, line=1, message=f"{include} (for {was}) is not included")
 

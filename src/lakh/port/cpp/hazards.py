@@ -50,6 +50,12 @@ HAZARD_NAMES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     )
 )
 
+UNMAPPED = re.compile(
+    r"\b(?:memcpy_async|__pipeline_\w+|make_pipeline|pipeline_shared_state|load_matrix_sync|store_matrix_sync|mma_sync|__cluster_dims__"
+    r"|this_cluster|cluster_group|cluster_sync|map_shared_rank|this_multi_grid|multi_grid_group)\b"
+)
+"""Hazards whose name is in no map."""
+
 DEVICE_WORD = re.compile(r"__global__|__device__|threadIdx|blockIdx|<<<|__shared__|_sync\b")
 """A file that holds device code."""
 

@@ -16,6 +16,7 @@ from functools import lru_cache
 import tree_sitter_cuda
 from tree_sitter import Language, Parser, Query, QueryCursor, Tree
 
+from lakh.port.codes import CODES
 from lakh.port.cpp import asm, hazards
 from lakh.port.cpp.guards import GUARD_MACROS, MUSA_MACRO, find_guards
 from lakh.port.cpp.headers import INCLUDE, ProjectFiles, translate_include
@@ -166,7 +167,7 @@ def _run(text: str, *, path: str, context: PortContext, change: bool) -> Transla
     _asm(work)
     _strings(work)
     _hazards(work)
-    if work.uses or work.edits:
+    if work.uses or work.edits or hazards.DEVICE_WORD.search(latin):
         _tree(work)
     new, changed = _apply(work) if change and work.edits else (latin, 0)
     work.findings.sort(key=lambda row: (row.line, row.column, row.code))
@@ -585,8 +586,14 @@ def _hazards(work: _Work) -> None:
         for match in pattern.finditer(text) if any(hint in text for hint in hints) else ():
             if not _in_quiet(work, match.start()):
                 work.report(code, match.start(), f"{_flat(match.group())}")
-    if not hazards.DEVICE_WORD.search(text):
+    if not hazards.DEVICE_WORD.search(text) and "memcpy_async" not in text:
         return
+    for match in hazards.UNMAPPED.finditer(text):
+        name = match.group()
+        code = hazards.hazard_of(name)
+        if code is not None and (code, name) not in work.seen and not _in_quiet(work, match.start()):
+            work.seen[code, name] = 1
+            work.report(code, match.start(), f"{name}: {CODES[code].title}", name=name)
     lanes = work.context.warp_lanes
     for match in hazards.WARP_WIDTH.finditer(text) if hazards.LANE_HINT.search(text) else ():
         if not _in_quiet(work, match.start()):
