@@ -10,14 +10,13 @@ from lakh.port.conditions import evaluate
 from lakh.port.cpp import assess, translate
 from lakh.port.findings import PortContext
 
-FRAGMENTS = st.sampled_from(
-    """cudaMalloc|cudaFree(p);|cuda|##|CUDA_VERSION|>=|11000|__CUDA_ARCH__|&&|defined(|#if |#ifdef |#else~|#elif |#endif~|#define X |
-#include <|cuda_runtime.h|>|"|'|R"(|)"|/*|*/|//|{|}|(|)|asm volatile(|"mma.sync;"|"bar.sync 0;"|:|::|"=r"(x)|<<<1, 2>>>(|
-__global__ void k|__shfl_sync(|0xffffffff|warpSize|ncclSum|USE_MUSA|__HIP_PLATFORM_AMD__|!|800|<|\\~|~|\r~|\t|é|\udcff|\0|namespace |
-Tensor x.is_cuda()""".replace("\n", "")
-    .replace("~", "\n")
-    .split("|")
-)
+# One fragment a cell, cells divided by |; ~ stands for a new line.
+CELLS = """\
+cudaMalloc|cudaFree(p);|cuda|##|CUDA_VERSION|>=|11000|__CUDA_ARCH__|&&|defined(|#if |#ifdef |#else~|#elif |#endif~|\
+#define X |#include <|cuda_runtime.h|>|"|'|R"(|)"|/*|*/|//|{|}|(|)|asm volatile(|"mma.sync;"|"bar.sync 0;"|:|::|\
+"=r"(x)|<<<1, 2>>>(|__global__ void k|__shfl_sync(|0xffffffff|warpSize|ncclSum|USE_MUSA|__HIP_PLATFORM_AMD__|!|800|\
+<|\\~|~|\r~|\t|é|\udcff|\0|namespace |Tensor x.is_cuda()"""
+FRAGMENTS = st.sampled_from(CELLS.replace("~", "\n").split("|"))
 PIECES = st.lists(FRAGMENTS, max_size=40)
 TEXT = st.one_of(st.text(max_size=200), PIECES.map("".join), PIECES.map(" ".join))
 CONTEXTS = [

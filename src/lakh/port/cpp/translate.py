@@ -590,10 +590,10 @@ def _hazards(work: _Work) -> None:
         return
     for match in hazards.UNMAPPED.finditer(text):
         name = match.group()
-        code = hazards.hazard_of(name)
-        if code is not None and (code, name) not in work.seen and not _in_quiet(work, match.start()):
-            work.seen[code, name] = 1
-            work.report(code, match.start(), f"{name}: {CODES[code].title}", name=name)
+        hazard = hazards.hazard_of(name)
+        if hazard is not None and (hazard, name) not in work.seen and not _in_quiet(work, match.start()):
+            work.seen[hazard, name] = 1
+            work.report(hazard, match.start(), f"{name}: {CODES[hazard].title}", name=name)
     lanes = work.context.warp_lanes
     for match in hazards.WARP_WIDTH.finditer(text) if hazards.LANE_HINT.search(text) else ():
         if not _in_quiet(work, match.start()):
