@@ -35,6 +35,11 @@ from typing import Literal, get_args
 Kind = Literal["cxx", "py", "cmake"]
 Translate = Callable[[Mapping[str, str]], Mapping[str, str]]
 
+TREE_SUFFIXES = (".py", ".cmake", "CMakeLists.txt", "Makefile", ".mk", ".toml", ".txt", ".cfg", ".bazel", ".bzl", "BUILD") + (
+    ".cu", ".cuh", ".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".hxx", ".inl", ".in",
+)  # fmt: skip
+"""Files that belong to a project, for --whole-tree."""
+
 _C_COMMENT = re.compile(
     r"""(?P<keep>R"(?P<fence>[^()\\\s]{0,16})\(.*?\)(?P=fence)" | "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])*')
       | /\*.*?\*/ | //(?:\\\n|[^\n])*""",
@@ -184,10 +189,23 @@ def load_texts(pairs: Sequence[Pair], folder: Path) -> list[tuple[Pair, str, str
     ]
 
 
-def score_set(texts: Sequence[tuple[Pair, str, str]], translate: Translate | None) -> dict[Pair, Score]:
-    """Score the files of one set. The translator sees them together, so that it can choose the set's policy itself."""
-    before = {pair.cuda_path: text for pair, text, _ in texts}
-    translated = dict(translate(before)) if translate else {}
+def read_tree(git_dir: Path, commit: str, suffixes: Sequence[str]) -> dict[str, str]:
+    """Every file of a commit whose name ends with one of `suffixes`."""
+    listing = subprocess.run(
+        ["git", "-C", str(git_dir), "ls-tree", "-r", "-z", "--name-only", commit], capture_output=True, check=True
+    )
+    paths = [path for path in listing.stdout.decode("utf-8", "surrogateescape").split("\0") if path.endswith(tuple(suffixes))]
+    found = read_files(git_dir, [(commit, path) for path in paths])
+    return {path: text for path, text in zip(paths, found, strict=True) if text is not None}
+
+
+def score_set(
+    texts: Sequence[tuple[Pair, str, str]], translate: Translate | None, tree: Mapping[str, str] | None = None
+) -> dict[Pair, Score]:
+    """Score the files of one set. The translator sees them together, so that it can choose the set's policy itself;
+    with `tree` it sees the rest of the project too."""
+    before = dict(tree or {}) | {pair.cuda_path: text for pair, text, _ in texts}
+    translated = translate(before) if translate else {}
     return {
         pair: score_file(text, after, translated.get(pair.cuda_path, text), pair.kind) for pair, text, after in texts
     }
@@ -225,6 +243,7 @@ def main() -> int:
     parser.add_argument("--translator", metavar="MODULE:FUNCTION")
     parser.add_argument("--kind", choices=get_args(Kind), action="append")
     parser.add_argument("--set", dest="sets", action="append")
+    parser.add_argument("--whole-tree", action="store_true", help="show the translator the whole project, not the pairs only")
     parser.add_argument("--files", action="store_true", help="print every file, the most lines left first")
     arguments = parser.parse_args()
 
@@ -243,7 +262,14 @@ def main() -> int:
 
     totals: dict[tuple[str, str], Score] = {}
     for set_name in dict.fromkeys(pair.set_name for pair, _, _ in texts):
-        scores = score_set([entry for entry in texts if entry[0].set_name == set_name], translate)
+        members = [entry for entry in texts if entry[0].set_name == set_name]
+        tree: dict[str, str] = {}
+        if translate and arguments.whole_tree:
+            for repository, commit in {(pair.cuda_repository, pair.cuda_commit) for pair, _, _ in members}:
+                git_dir = git_directory(arguments.repositories, repository)
+                if git_dir is not None:
+                    tree |= read_tree(git_dir, commit, TREE_SUFFIXES)
+        scores = score_set(members, translate, tree)
         shown = {pair: score for pair, score in scores.items() if not arguments.kind or pair.kind in arguments.kind}
         for pair, score in shown.items():
             for name in (set_name, "all"):
