@@ -194,7 +194,9 @@ def read_tree(git_dir: Path, commit: str, suffixes: Sequence[str]) -> dict[str, 
     listing = subprocess.run(
         ["git", "-C", str(git_dir), "ls-tree", "-r", "-z", "--name-only", commit], capture_output=True, check=True
     )
-    paths = [path for path in listing.stdout.decode("utf-8", "surrogateescape").split("\0") if path.endswith(tuple(suffixes))]
+    paths = [
+        path for path in listing.stdout.decode("utf-8", "surrogateescape").split("\0") if path.endswith(tuple(suffixes))
+    ]
     found = read_files(git_dir, [(commit, path) for path in paths])
     return {path: text for path, text in zip(paths, found, strict=True) if text is not None}
 
@@ -243,7 +245,9 @@ def main() -> int:
     parser.add_argument("--translator", metavar="MODULE:FUNCTION")
     parser.add_argument("--kind", choices=get_args(Kind), action="append")
     parser.add_argument("--set", dest="sets", action="append")
-    parser.add_argument("--whole-tree", action="store_true", help="show the translator the whole project, not the pairs only")
+    parser.add_argument(
+        "--whole-tree", action="store_true", help="show the translator the whole project, not the pairs only"
+    )
     parser.add_argument("--files", action="store_true", help="print every file, the most lines left first")
     arguments = parser.parse_args()
 

@@ -32,7 +32,36 @@ LIBRARIES: Mapping[str, str] = {
 """Link name of a CUDA library and of its MUSA counterpart (api-map.csv; python-map.csv for ctypes)."""
 
 LIBRARIES_WITHOUT_COUNTERPART = frozenset(
-    ["cudadevrt", "nvrtc", "nvToolsExt", "nvjpeg", "nvjitlink", "cufile", "cutensor", "nvinfer", "nvonnxparser", "nvshmem", "nvidia-ml", "nvvm", "cuvid", "nvcuvid", "nppc", "nppial", "nppicc", "nppidei", "nppif", "nppig", "nppim", "nppist", "nppisu", "nppitc", "npps", "culibos", "cublas_device", "nvptxcompiler_static"]
+    [
+        "cudadevrt",
+        "nvrtc",
+        "nvToolsExt",
+        "nvjpeg",
+        "nvjitlink",
+        "cufile",
+        "cutensor",
+        "nvinfer",
+        "nvonnxparser",
+        "nvshmem",
+        "nvidia-ml",
+        "nvvm",
+        "cuvid",
+        "nvcuvid",
+        "nppc",
+        "nppial",
+        "nppicc",
+        "nppidei",
+        "nppif",
+        "nppig",
+        "nppim",
+        "nppist",
+        "nppisu",
+        "nppitc",
+        "npps",
+        "culibos",
+        "cublas_device",
+        "nvptxcompiler_static",
+    ]
 )
 
 _GENCODE = re.compile(

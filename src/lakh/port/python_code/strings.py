@@ -12,14 +12,52 @@ from collections.abc import Mapping
 from lakh.port.maps import MappedName, Maps
 from lakh.port.nvcc_flags import LIBRARIES
 
-DEVICE_TYPES = frozenset(["cpu", "cuda", "gpu", "hip", "hpu", "mps", "mtia", "musa", "meta", "npu", "rocm", "tpu", "vulkan", "xla", "xpu"])
+DEVICE_TYPES = frozenset(
+    ["cpu", "cuda", "gpu", "hip", "hpu", "mps", "mtia", "musa", "meta", "npu", "rocm", "tpu", "vulkan", "xla", "xpu"]
+)
 """Words that stand beside "cuda" in a table by device type."""
 TEXT_KEYWORDS = frozenset(
-    ["help", "description", "reason", "msg", "message", "label", "title", "doc", "summary", "epilog", "name", "id", "ids", "group", "tag", "comment", "desc"]
+    [
+        "help",
+        "description",
+        "reason",
+        "msg",
+        "message",
+        "label",
+        "title",
+        "doc",
+        "summary",
+        "epilog",
+        "name",
+        "id",
+        "ids",
+        "group",
+        "tag",
+        "comment",
+        "desc",
+    ]
 )
 """Keyword arguments that hold text for people."""
 TEXT_FUNCTIONS = frozenset(
-    ["print", "debug", "info", "warning", "warn", "error", "exception", "critical", "log", "getLogger", "get_logger", "skip", "fail", "xfail", "write", "echo", "secho"]
+    [
+        "print",
+        "debug",
+        "info",
+        "warning",
+        "warn",
+        "error",
+        "exception",
+        "critical",
+        "log",
+        "getLogger",
+        "get_logger",
+        "skip",
+        "fail",
+        "xfail",
+        "write",
+        "echo",
+        "secho",
+    ]
 )
 """Functions whose strings are text for people."""
 

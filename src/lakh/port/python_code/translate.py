@@ -43,7 +43,20 @@ _NATIVE = re.compile(
 _TORCH_PATH = re.compile(r"torch\.cuda(?:\.\w+)*")
 _URL = re.compile(r"://|www\.|@|\.(?:com|org|io)\b")
 _NVIDIA_TOOLS = frozenset(
-    ["nvcc", "nvidia-smi", "nvprof", "nsys", "ncu", "cuobjdump", "nvdisasm", "ptxas", "fatbinary", "nvlink", "cuda-gdb", "compute-sanitizer"]
+    [
+        "nvcc",
+        "nvidia-smi",
+        "nvprof",
+        "nsys",
+        "ncu",
+        "cuobjdump",
+        "nvdisasm",
+        "ptxas",
+        "fatbinary",
+        "nvlink",
+        "cuda-gdb",
+        "compute-sanitizer",
+    ]
 )
 _ENTRY_FILES = frozenset({"setup.py", "conftest.py", "__main__.py"})
 _PARSE_ERRORS = (cst.ParserSyntaxError, cst.CSTValidationError, ValueError, RecursionError, TypeError)
@@ -232,7 +245,9 @@ class _Work:
         if not self.renames or name in self.external:
             return None
         new = rename_own_words(name, self.context.word_renames)
-        if name not in self.own and new not in self.context.own_names:  # the project may re-export one and define the other
+        if (
+            name not in self.own and new not in self.context.own_names
+        ):  # the project may re-export one and define the other
             return None
         taken = new in self.names.declared or new in self.names.imported  # code for both stays code for both
         return new if new != name and not taken else None
