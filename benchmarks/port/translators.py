@@ -5,6 +5,7 @@
 `keep` keeps the project's own cuda words, `rename` renames them; the tool chooses between the two by itself.
 """
 
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
@@ -36,7 +37,7 @@ def _translate(files: Mapping[str, str], policy: RenamePolicy) -> Mapping[str, s
     roots = {PurePosixPath(path).parent for path in files if path.endswith("/__init__.py")}
     own_modules = {root.name for root in roots if root.parent not in roots}
     own_modules |= {PurePosixPath(path).stem for path in files if path.endswith(".py") and "/" not in path}
-    renames = {path: rename_own_words(path, {}) for path in files} if policy == "rename" else {}
+    renames = {path: _renamed(path) for path in files} if policy == "rename" else {}
     context = PortContext(
         rename=policy,
         own_names=frozenset(own_names),
@@ -45,6 +46,10 @@ def _translate(files: Mapping[str, str], policy: RenamePolicy) -> Mapping[str, s
         file_renames={old: new for old, new in renames.items() if old != new},
     )
     return _OnDemand(files, context)
+
+
+def _renamed(path: str) -> str:
+    return re.sub(r"\.cu(h?)$", r".mu\1", rename_own_words(path, {}))
 
 
 class _OnDemand(Mapping[str, str]):

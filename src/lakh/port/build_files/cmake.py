@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from itertools import pairwise
 from pathlib import PurePosixPath
 
 from lakh.port.build_files.cmake_syntax import Argument, Command, commands
@@ -36,14 +37,14 @@ _MODULE_VARIABLE = re.compile(
     r"(?<![A-Za-z0-9_])(?P<name>CUDA_(?:FOUND|INCLUDE_DIRS?|LIBRAR(?:Y|IES)|TOOLKIT_ROOT_DIR|TOOLKIT_INCLUDE|NVCC_FLAGS\w*|"
     r"NVCC_EXECUTABLE|CUDART_LIBRARY|CUDA_LIBRARY|\w+_LIBRAR(?:Y|IES)|SEPARABLE_COMPILATION|PROPAGATE_HOST_FLAGS|"
     r"HOST_COMPILER|VERBOSE_BUILD|SOURCE_PROPERTY_FORMAT|LINK_LIBRARIES_KEYWORD|BIN_PATH|HOME|PATH|HOME_DIRECTORY|ROOT)|"
-    r"CUDAToolkit_\w+|CUDAToolkit|CMAKE_CUDA_FLAGS\w*|CMAKE_CUDA_ARCHITECTURES|CUDAHOSTCXX|CUDACXX)(?![A-Za-z0-9_])"
+    r"CUDAToolkit_\w+|CUDAToolkit|CMAKE_CUDA_ARCHITECTURES|CUDAHOSTCXX|CUDACXX)(?![A-Za-z0-9_])"
 )
 _VERSION_VARIABLE = re.compile(
     r"(?<![A-Za-z0-9_])(?:CUDA_VERSION(?:_\w+)?|CUDAToolkit_VERSION(?:_\w+)?|CMAKE_CUDA_COMPILER_VERSION|CUDA_COMPILER_VERSION)"
     r"(?![A-Za-z0-9_])"
 )
 _LANGUAGE_VARIABLE = re.compile(
-    r"(?<![A-Za-z0-9_])CMAKE_CUDA_(?!FLAGS|ARCHITECTURES)\w+|\$<COMPILE_LANGUAGE:CUDA>|COMPILE_LANG_AND_ID:CUDA"
+    r"(?<![A-Za-z0-9_])CMAKE_CUDA_(?!ARCHITECTURES)\w+|\$<COMPILE_LANGUAGE:CUDA>|COMPILE_LANG_AND_ID:CUDA"
 )
 _TARGET = re.compile(r"\bCUDA::(\w+)")
 _PROPERTIES = {
@@ -52,7 +53,9 @@ _PROPERTIES = {
 }
 _KEYWORDS = ("PUBLIC", "PRIVATE", "INTERFACE")
 _NO_SOURCES = frozenset({"INTERFACE", "ALIAS", "IMPORTED"})
-_LANGUAGES = frozenset(["C", "CXX", "CUDA", "OBJC", "OBJCXX", "Fortran", "HIP", "ISPC", "Swift", "CSharp", "ASM", "NONE"])
+_LANGUAGES = frozenset(
+    ["C", "CXX", "CUDA", "OBJC", "OBJCXX", "Fortran", "HIP", "ISPC", "Swift", "CSharp", "ASM", "NONE"]
+)
 
 
 def translate_cmake(text: str, *, path: str, context: PortContext, apply: bool) -> Translation:
@@ -91,6 +94,7 @@ class _CMake:
         self.device_variables = self._device_variables()
         self.link_keywords = self._link_keywords()
         self.own_variables = self._own_variables()
+        self.generated_variables = self._generated_variables()
         self.makes_device_targets = False
         self.has_module = bool(re.search(r"find_package\s*\(\s*MUSA\b", work.text, re.IGNORECASE))
         self.has_module_path = "musa/cmake" in work.text
@@ -121,6 +125,9 @@ class _CMake:
             if command.lower in ("function", "macro") and command.arguments:
                 functions[command.arguments[0].text.lower()] = [argument.text for argument in command.arguments[1:]]
         known: set[str] = set()
+        if self._folder_is_device_only():
+            for parameters in functions.values():
+                known |= {name for name in parameters if re.search(r"src|source", name, re.IGNORECASE)}
         while True:
             before = len(known)
             for command in self.commands:
@@ -140,6 +147,13 @@ class _CMake:
             if len(known) == before:
                 return known
 
+    def _folder_is_device_only(self) -> bool:
+        """True where every C++ source under the file's folder is a .cu: what a helper function compiles is device code."""
+        prefix = self.folder + "/" if self.folder else ""
+        sources = [path for path in self.work.context.own_files if path.startswith(prefix)]
+        device = any(path.endswith(".cu") for path in sources)
+        return device and not any(path.endswith((".c", ".cc", ".cpp", ".cxx")) for path in sources)
+
     def _holds_device(self, arguments: Iterable[Argument], known: set[str]) -> bool:
         for argument in arguments:
             if _SOURCE.search(argument.text) or argument.text in known:
@@ -147,6 +161,17 @@ class _CMake:
             if any(name in known for name in _REFERENCE.findall(argument.text)):
                 return True
         return False
+
+    def _generated_variables(self) -> set[str]:
+        """Variables that name a device source which configure_file writes."""
+        outputs = [command.arguments[1].text for command in self.commands if self._writes_file(command)]
+        return {name for output in outputs for name in _REFERENCE.findall(output) if output == f"${{{name}}}"} & (
+            self.device_variables
+        )
+
+    @staticmethod
+    def _writes_file(command: Command) -> bool:
+        return command.lower == "configure_file" and len(command.arguments) > 1
 
     def _link_keywords(self) -> dict[str, str]:
         """Target to the keyword with which it is linked: FindMUSA's own link call has to use one too."""
@@ -189,6 +214,8 @@ class _CMake:
             self._add_target(command)
         elif lower in ("if", "elseif", "while"):
             self._condition(command)
+        elif lower == "set" and first in self.generated_variables and len(command.arguments) == 2:
+            self._generated_source(command.arguments[1])
         elif lower in ("set_target_properties", "set_property", "set_source_files_properties"):
             self._properties(command)
         elif lower == "find_program" and any(argument.text == "nvcc" for argument in command.arguments):
@@ -271,6 +298,11 @@ class _CMake:
         if after:
             work.edit(command.end, command.end, after)
 
+    def _generated_source(self, argument: Argument) -> None:
+        """FindMUSA looks for relative sources in the source tree; configure_file writes to the build tree."""
+        if re.match(r"[\w.-]+/", argument.text):
+            self.work.edit(argument.inner_start, argument.inner_start, "${CMAKE_CURRENT_BINARY_DIR}/")
+
     def _condition(self, command: Command) -> None:
         arguments = command.arguments
         for index, argument in enumerate(arguments):
@@ -304,7 +336,7 @@ class _CMake:
         new = self.work.context.arch.removeprefix("mp_")
         first, last = numbers[0], numbers[-1]
         self.work.edit(first.inner_start, first.inner_start + len(first.text), new)
-        for previous, argument in zip(numbers, numbers[1:], strict=False):
+        for previous, argument in pairwise(numbers):
             self.work.edit(previous.end, argument.end, "")
         self.settled.update(argument.start for argument in numbers)
         self.work.find("LP402", last.start)
@@ -331,9 +363,9 @@ class _CMake:
         if command.lower == "set" and arguments and arguments[0].text == "CMAKE_CUDA_ARCHITECTURES":
             self._architectures(arguments[1:])
         if command.lower == "set" and arguments and arguments[0].text == "TORCH_CUDA_ARCH_LIST" and len(arguments) > 1:
-            major, minor = self.work.context.arch.removeprefix("mp_")
+            number = self.work.context.arch.removeprefix("mp_")
             value = arguments[1]
-            self.work.edit(value.inner_start, value.inner_start + len(value.text), f"{major}.{minor}")
+            self.work.edit(value.inner_start, value.inner_start + len(value.text), f"{number[:-1]}.{number[-1]}")
             self.work.find("LP402", value.start)
             self.settled.add(value.start)
         libraries = command.lower in ("target_link_libraries", "link_libraries", "find_library", "musa_add_library")
@@ -347,7 +379,8 @@ class _CMake:
     def _argument(self, text: str, offset: int, *, libraries: bool) -> str:
         work = self.work
         for match in _LANGUAGE_VARIABLE.finditer(text):
-            work.find("LP401", offset + match.start(), name=match[0])
+            # FindMUSA reads MUSA_MCC_FLAGS, a list; a renamed string of flags would reach mcc as one argument.
+            work.find("LP401", offset + match.start(), f"{match[0]} has no effect on musa_add_* targets", name=match[0])
         for flag_offset, flag in nvcc_only_flags(text):
             work.find("LP403", offset + flag_offset, f"nvcc flag {flag} without a recorded mcc counterpart")
         if libraries and text in LIBRARIES_WITHOUT_COUNTERPART:
@@ -367,7 +400,7 @@ class _CMake:
         path = renamed_path(text, folder=self.folder, context=work.context)
         new = path if path is not None else text
         new = _VERSION_VARIABLE.sub(keep, new)
-        new = re.sub(r"CMAKE_CUDA_(?!FLAGS|ARCHITECTURES)\w+|COMPILE_LANG(?:UAGE|_AND_ID):CUDA", keep, new)
+        new = re.sub(r"CMAKE_CUDA_(?!ARCHITECTURES)\w+|COMPILE_LANG(?:UAGE|_AND_ID):CUDA", keep, new)
         new = _TARGET.sub(lambda match: self._target(match, offset), new)
         new = _MODULE_VARIABLE.sub(lambda match: self._variable(match, offset), new)
         new = translate_flags(new, work.context.arch) if "-" in new or "/" in new else toolkit_path(new)
@@ -398,8 +431,6 @@ class _CMake:
         row = self.work.context.maps.api(name)
         if row is not None and row.musa is not None:
             new = row.musa
-        elif name.startswith("CMAKE_CUDA_FLAGS"):
-            new = name.replace("CMAKE_CUDA_FLAGS", "MUSA_MCC_FLAGS")
         elif name.startswith("CUDAToolkit"):
             new = name.replace("CUDAToolkit", "MUSAToolkit").replace("NVCC", "MCC")
         else:
