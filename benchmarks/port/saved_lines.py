@@ -35,9 +35,25 @@ from typing import Literal, get_args
 Kind = Literal["cxx", "py", "cmake"]
 Translate = Callable[[Mapping[str, str]], Mapping[str, str]]
 
-TREE_SUFFIXES = (".py", ".cmake", "CMakeLists.txt", "Makefile", ".mk", ".toml", ".txt", ".cfg", ".bazel", ".bzl", "BUILD") + (
-    ".cu", ".cuh", ".c", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".hxx", ".inl", ".in",
-)  # fmt: skip
+TREE_SUFFIXES = (
+    *(
+        [
+            ".py",
+            ".toml",
+            ".txt",
+            ".cfg",
+            ".cmake",
+            ".mk",
+            ".bazel",
+            ".bzl",
+            "CMakeLists.txt",
+            "Makefile",
+            "BUILD",
+            ".in",
+        ]
+    ),
+    *([".c", ".cc", ".cpp", ".cu", ".cuh", ".cxx", ".h", ".hh", ".hpp", ".hxx", ".inl"]),
+)
 """Files that belong to a project, for --whole-tree."""
 
 _C_COMMENT = re.compile(

@@ -26,6 +26,7 @@ LIBRARIES: Mapping[str, str] = {
     "cusparse": "musparse",
     "cupti": "mupti",
     "nccl": "mccl",
+    "nvshmem": "mtshmem",
     "c10_cuda": "c10_musa",
     "torch_cuda": "torch_musa",
 }
@@ -42,7 +43,6 @@ LIBRARIES_WITHOUT_COUNTERPART = frozenset(
         "cutensor",
         "nvinfer",
         "nvonnxparser",
-        "nvshmem",
         "nvidia-ml",
         "nvvm",
         "cuvid",

@@ -1,4 +1,4 @@
-"""What in a Bazel file depends on CUDA? It is reported only: no rules for MUSA were seen that a file could be moved to."""
+"""What in a Bazel file depends on CUDA? It is reported only: no rules for MUSA were seen."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Translate CMake files the way the vendor's ports do: FindMUSA and musa_add_* in place of the language CUDA and FindCUDA.
+"""Translate CMake files the way the vendor's ports do: FindMUSA and musa_add_* for FindCUDA and the language CUDA.
 
-CMake knows no language MUSA, so a target with device code is made by `musa_add_library` or `musa_add_executable` of the
-SDK's FindMUSA module (MooreThreads/tutorial_on_musa, muThrust, muAlg). Version tests keep CUDA's name and number and are
-reported: MUSA counts its releases differently, and a renamed test would flip silently.
+CMake knows no language MUSA, so a target with device code is made by `musa_add_library` or `musa_add_executable` of
+the SDK's FindMUSA module (MooreThreads/tutorial_on_musa, muThrust, muAlg). Version tests keep CUDA's name and number
+and are reported: MUSA counts its releases differently, and a renamed test would flip silently.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from itertools import pairwise
 from pathlib import PurePosixPath
 
 from lakh.port.build_files.cmake_syntax import Argument, Command, commands
-from lakh.port.build_files.work import NATIVE, Work, renamed_path, renamed_suffixes
+from lakh.port.build_files.work import NATIVE, Work
 from lakh.port.edits import newline_of
 from lakh.port.findings import PortContext, Translation
 from lakh.port.nvcc_flags import (
@@ -23,6 +23,7 @@ from lakh.port.nvcc_flags import (
     toolkit_path,
     translate_flags,
 )
+from lakh.port.own_words import renamed_path, renamed_suffixes
 
 _TRIGGER = re.compile(
     r"cuda|nvcc|nccl|cublas|cudnn|cufft|curand|cusparse|cusolver|cupti|nvrtc|nvtx|\.cuh?\b|sm_\d", re.I
@@ -148,7 +149,7 @@ class _CMake:
                 return known
 
     def _folder_is_device_only(self) -> bool:
-        """True where every C++ source under the file's folder is a .cu: what a helper function compiles is device code."""
+        """True where every C++ source under the folder is a .cu: what a helper function compiles is device code."""
         prefix = self.folder + "/" if self.folder else ""
         sources = [path for path in self.work.context.own_files if path.startswith(prefix)]
         device = any(path.endswith(".cu") for path in sources)

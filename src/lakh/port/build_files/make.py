@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import PurePosixPath
 
-from lakh.port.build_files.work import NATIVE, Work, renamed_path, renamed_suffixes
+from lakh.port.build_files.work import NATIVE, Work
 from lakh.port.findings import PortContext, Translation
 from lakh.port.nvcc_flags import LIBRARIES_WITHOUT_COUNTERPART, nvcc_only_flags, toolkit_path, translate_flags
+from lakh.port.own_words import renamed_path, renamed_suffixes
 
 _TRIGGER = re.compile(r"cuda|nvcc|nccl|cublas|cudnn|cufft|curand|\.cuh?\b|sm_\d", re.IGNORECASE)
 _LINE = re.compile(r"[^\r\n]+")

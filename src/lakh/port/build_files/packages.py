@@ -1,4 +1,4 @@
-"""Which Python packages that a project requires exist for CUDA only? Requirements files and pyproject.toml are not rewritten.
+"""Which Python packages that a project requires exist for CUDA only? Their files are read, not rewritten.
 
 Package names are a project's contract with an index; a wrong guess breaks the installation, so they are reported.
 """

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from lakh.port.edits import Edit, Lines, apply_edits
 from lakh.port.codes import Severity
+from lakh.port.edits import Edit, Lines, apply_edits
 from lakh.port.findings import Finding, PortContext, Translation, Use, finding
 from lakh.port.maps import MappedName
 from lakh.port.own_words import has_own_word, rename_own_words
@@ -75,29 +75,3 @@ class Work:
             return Translation(text=self.text, findings=findings, uses=tuple(self.uses))
         new, changed = apply_edits(self.text, self.edits)
         return Translation(text=new, findings=findings, uses=tuple(self.uses), changed_line_count=changed)
-
-
-def renamed_path(text: str, *, folder: str, context: PortContext) -> str | None:
-    """The new spelling of a path that ends in a renamed project file, None where no renamed file fits.
-
-    `text` is a path as a build file writes it, relative to its folder or to a variable: "${DIR}/src/pool_cuda.cu".
-    """
-    tail = re.sub(r"^(?:.*\})?/*(?:\./)*", "", text)
-    if not tail or "." not in tail:
-        return None
-    candidates = [f"{folder}/{tail}" if folder else tail, tail]
-    for old, new in context.file_renames.items():
-        if old in candidates or (text != tail and old.endswith("/" + tail)):
-            count = tail.count("/") + 1
-            return text[: len(text) - len(tail)] + "/".join(new.split("/")[-count:])
-    return None
-
-
-def renamed_suffixes(context: PortContext) -> dict[str, str]:
-    """Suffixes that the port changes on every project file that has them, such as {".cu": ".mu"}."""
-    changes: dict[str, set[str]] = {}
-    for old, new in context.file_renames.items():
-        old_suffix, new_suffix = "." + old.rpartition(".")[2], "." + new.rpartition(".")[2]
-        if old_suffix in (".cu", ".cuh"):
-            changes.setdefault(old_suffix, set()).add(new_suffix)
-    return {old: new.pop() for old, new in changes.items() if len(new) == 1 and old not in new}

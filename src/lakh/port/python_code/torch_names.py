@@ -1,8 +1,8 @@
 """What does a PyTorch name become under torch_musa?
 
 The map (python-map.csv) answers for single names. Import statements need more: `torch.musa` is an attribute that
-torch_musa sets on torch, not an importable module, so `from torch.cuda.amp import autocast` has to import from torch_musa
-itself (torch_musa/__init__.py of 2.7.1).
+torch_musa sets on torch, not an importable module, so `from torch.cuda.amp import autocast` has to import from
+torch_musa itself (torch_musa/__init__.py of 2.7.1).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Translate or assess one Python file: libcst finds the places, edits of the original text change them.
 
-Only top-level statements that contain a word of interest are parsed by libcst, so that a large file with one use of CUDA
-costs little; Python's own parser says where statements begin and end and what each import binds.
+Only top-level statements that contain a word of interest are parsed by libcst, so that a large file with one use of
+CUDA costs little; Python's own parser says where statements begin and end and what each import binds.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from lakh.port.edits import Edit, Lines, apply_edits, newline_of
 from lakh.port.findings import Finding, PortContext, Translation, Use, finding
 from lakh.port.maps import MappedName, Maps
 from lakh.port.nvcc_flags import LIBRARIES, nvcc_only_flags, toolkit_path, translate_flags
-from lakh.port.own_words import has_own_word, rename_own_words
+from lakh.port.own_words import has_own_word, rename_own_words, renamed_path, renamed_suffixes
 from lakh.port.python_code import strings
 from lakh.port.python_code.names import ImportedName, Names, names_of, parse
 from lakh.port.python_code.torch_names import (
@@ -34,7 +34,7 @@ from lakh.port.python_code.torch_names import (
 )
 
 _TRIGGER = re.compile(
-    r"cuda|nccl|nvcc|nvidia|cudnn|cublas|nvtx|nvml|triton|[Gg]encode|TORCH_|" + "|".join(sorted(CUDA_ONLY_PACKAGES)),
+    r"cuda|nccl|nvcc|nvidia|cudnn|cublas|nvtx|nvml|triton|\.cuh?\b|TORCH_|" + "|".join(sorted(CUDA_ONLY_PACKAGES)),
     re.IGNORECASE,
 )
 _NATIVE = re.compile(
@@ -121,7 +121,7 @@ def _parses_like(tree: ast.Module | None, new: str) -> bool:
 
 
 def _chunks(text: str, tree: ast.Module | None, context: PortContext) -> Iterator[tuple[int, str]]:
-    """First line and text of each run of top-level statements that is worth parsing; everything where there is no tree."""
+    """First line and text of each top-level statement that is worth parsing; everything where there is no tree."""
     if tree is None:
         yield 1, text
         return
@@ -169,6 +169,8 @@ class _Work:
         self.external = foreign - names.exported
         self.re_exported = foreign & names.exported
         self.own = (context.own_names | names.declared) - self.external
+        self.folder = str(PurePosixPath(path).parent).removeprefix(".")
+        self.suffixes = renamed_suffixes(context)
         self.module_renames = self._module_renames() if self.renames else {}
         self.extension_names = self._extension_names()
 
@@ -860,10 +862,25 @@ class _Visitor(cst.CSTVisitor):
             if found is not None:
                 new = found[0].musa + value[len(found[1]) :] if found[0].musa else value
             return self._write(start, end, new)
+        file = self._file(value)
+        if file is not None:
+            return self._write(start, end, file)
         if value in strings.DISPATCH_KEYS and self._function() in strings.DISPATCH_FUNCTIONS:
             work.find("LP204", start, message=f'Dispatch key "{value}" becomes "{strings.DISPATCH_KEYS[value]}"')
             return self._write(start, end, strings.DISPATCH_KEYS[value])
         return self._tool_or_flag(value, start, end)
+
+    def _file(self, value: str) -> str | None:
+        """The path of a project file that the port renames, or a pattern for such files."""
+        if not self.work.context.file_renames or not re.fullmatch(r"[\w./*{}$-]+\.\w+", value):
+            return None
+        path = renamed_path(value, folder=self.work.folder, context=self.work.context)
+        if path is not None:
+            return path
+        suffix = "." + value.rpartition(".")[2]
+        if "*" in value and suffix in self.work.suffixes:
+            return value.removesuffix(suffix) + self.work.suffixes[suffix]
+        return None
 
     def _tool_or_flag(self, value: str, start: int, end: int) -> bool:
         work = self.work
