@@ -10,7 +10,10 @@ from lakh.port.findings import PortContext, Translation
 from lakh.port.nvcc_flags import LIBRARIES_WITHOUT_COUNTERPART, nvcc_only_flags, toolkit_path, translate_flags
 from lakh.port.own_words import renamed_path, renamed_suffixes
 
-_TRIGGER = re.compile(r"cuda|nvcc|nccl|cublas|cudnn|cufft|curand|\.cuh?\b|sm_\d", re.IGNORECASE)
+_TRIGGER = re.compile(
+    r"cuda|nvcc|nccl|cublas|cudnn|cufft|curand|\.cuh?\b|sm_\d|cuobjdump|nvprune|fatbinary|ptxas|nvlink|nvdisasm|nvidia",
+    re.IGNORECASE,
+)
 _LINE = re.compile(r"[^\r\n]+")
 _COMPILER = re.compile(r"(?<![\w-])nvcc(?![\w-])")
 _TOOLS = re.compile(r"(?<![\w-])(?:cuobjdump|nvprune|fatbinary|ptxas|nvlink|nvdisasm|nvidia-smi)(?![\w-])")
