@@ -1,20 +1,25 @@
-"""Translators for saved_lines.py: the Python and build-file halves with the policy fixed from outside.
+"""Translators for saved_lines.py: the Python and build-file halves, with the tool's policy or one that is asked for.
 
-    python benchmarks/port/saved_lines.py PAIRS.csv --repositories FOLDER --whole-tree --translator translators:rename
+    python benchmarks/port/saved_lines.py PAIRS.csv --repositories FOLDER --whole-tree --translator translators:auto
 
-`keep` keeps the project's own cuda words, `rename` renames them; the tool chooses between the two by itself.
+`auto` lets the tool choose whether the project's own cuda words are renamed, `keep` and `rename` tell it.
 """
 
-import re
-import sys
 from collections.abc import Iterator, Mapping
-from pathlib import PurePosixPath
+from pathlib import Path
 
 from lakh.port import build_files, python_code
 from lakh.port.findings import PortContext, RenamePolicy
-from lakh.port.own_words import rename_own_words
+from lakh.port.maps import Maps
+from lakh.port.policy import decide, gather
+from lakh.port.project import make_context
+from lakh.port.project_names import own_python_and_build_names
+from lakh.port.walk import Inventory, SourceFile, language_of
 
-sys.setrecursionlimit(10_000)
+
+def auto(files: Mapping[str, str]) -> Mapping[str, str]:
+    """Translate with the policy that the tool chooses."""
+    return _translate(files, None)
 
 
 def keep(files: Mapping[str, str]) -> Mapping[str, str]:
@@ -27,29 +32,21 @@ def rename(files: Mapping[str, str]) -> Mapping[str, str]:
     return _translate(files, "rename")
 
 
-def _translate(files: Mapping[str, str], policy: RenamePolicy) -> Mapping[str, str]:
-    own_names: set[str] = set()
-    for path, text in files.items():
-        if path.endswith(".py"):
-            own_names |= python_code.declared_names(text)
-        elif build_files.is_build_file(path):
-            own_names |= build_files.declared_names(text, path=path)
-    roots = {PurePosixPath(path).parent for path in files if path.endswith("/__init__.py")}
-    own_modules = {root.name for root in roots if root.parent not in roots}
-    own_modules |= {PurePosixPath(path).stem for path in files if path.endswith(".py") and "/" not in path}
-    renames = {path: _renamed(path) for path in files} if policy == "rename" else {}
-    context = PortContext(
-        rename=policy,
-        own_names=frozenset(own_names),
-        own_files=frozenset(files),
-        own_modules=frozenset(own_modules),
-        file_renames={old: new for old, new in renames.items() if old != new},
+def _translate(files: Mapping[str, str], policy: RenamePolicy | None) -> Mapping[str, str]:
+    maps = Maps.load()
+    sources = tuple(
+        SourceFile(
+            path=path,
+            language=language_of(path, is_build_file=build_files.is_build_file(path)),
+            size_bytes=len(text),
+            text=text,
+        )
+        for path, text in sorted(files.items())
     )
-    return _OnDemand(files, context)
-
-
-def _renamed(path: str) -> str:
-    return re.sub(r"\.cu(h?)$", r".mu\1", rename_own_words(path, {}))
+    evidence = {item.path: gather(item.text or "", maps) for item in sources if item.language == "cxx"}
+    decision = decide(files, evidence, maps, policy)
+    context = make_context(Inventory(root=Path(), files=sources, findings=()), evidence, decision, maps)
+    return _OnDemand(files, own_python_and_build_names(files, context))
 
 
 class _OnDemand(Mapping[str, str]):

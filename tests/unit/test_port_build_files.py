@@ -53,7 +53,8 @@ def test_build_files_are_known_by_their_names(path: str, known: bool) -> None:
         ),
         (
             "enable_language(CUDA)\nfind_package(CUDAToolkit)\n",
-            "list(APPEND CMAKE_MODULE_PATH /usr/local/musa/cmake)\nfind_package(MUSA REQUIRED)\nfind_package(MUSAToolkit)\n",
+            "list(APPEND CMAKE_MODULE_PATH /usr/local/musa/cmake)\nfind_package(MUSA REQUIRED)\n"
+            "find_package(MUSAToolkit)\n",
         ),
         ("project(acme LANGUAGES CXX CUDA)\n", "project(acme LANGUAGES CXX)\n"),
         ("project(acme LANGUAGES CUDA)\n", "project(acme LANGUAGES CXX)\n"),
@@ -74,16 +75,22 @@ def test_build_files_are_known_by_their_names(path: str, known: bool) -> None:
             "set(MUSA_LINK_LIBRARIES_KEYWORD PRIVATE)\nmusa_add_executable(a a.cu)\nset(MUSA_LINK_LIBRARIES_KEYWORD)\n"
             "target_link_libraries(a PRIVATE MUSA::musart MUSA::mublas m)\n",
         ),
-        ("target_link_libraries(a cudart nccl ${CUDA_LIBRARIES})\n", "target_link_libraries(a musart mccl ${MUSA_LIBRARIES})\n"),
+        (
+            "target_link_libraries(a cudart nccl ${CUDA_LIBRARIES})\n",
+            "target_link_libraries(a musart mccl ${MUSA_LIBRARIES})\n",
+        ),
         ("target_link_libraries(a ${CUDA_CUBLAS_LIBRARIES})\n", "target_link_libraries(a ${MUSA_MUBLAS_LIBRARIES})\n"),
         ("set(CMAKE_CUDA_ARCHITECTURES 70 80 90)\n", "set(MUSA_ARCHITECTURES 31)\n"),
         ('set(CMAKE_CUDA_ARCHITECTURES "70;80")\n', 'set(MUSA_ARCHITECTURES "31")\n'),
         ('list(APPEND CUDA_NVCC_FLAGS "-O3")\n', 'list(APPEND MUSA_MCC_FLAGS "-O3")\n'),
-        ('set(F "-gencode arch=compute_80,code=sm_80 --use_fast_math")\n', 'set(F "--offload-arch=mp_31 -ffast-math")\n'),
+        (
+            'set(F "-gencode arch=compute_80,code=sm_80 --use_fast_math")\n',
+            'set(F "--offload-arch=mp_31 -ffast-math")\n',
+        ),
         ("include_directories($ENV{CUDA_HOME}/include)\n", "include_directories($ENV{MUSA_HOME}/include)\n"),
         ("link_directories(/usr/local/cuda-12/lib64)\n", "link_directories(/usr/local/musa/lib64)\n"),
     ],
-)  # fmt: skip
+)
 def test_cmake_follows_find_musa(before: str, after: str) -> None:
     assert cmake(before).text == after
 
@@ -91,7 +98,8 @@ def test_cmake_follows_find_musa(before: str, after: str) -> None:
 def test_a_device_target_gets_the_module_where_the_language_was() -> None:
     before = "project(acme LANGUAGES CXX CUDA)\nadd_executable(a a.cu)\n"
     after = (
-        "project(acme LANGUAGES CXX)\nlist(APPEND CMAKE_MODULE_PATH /usr/local/musa/cmake)\nfind_package(MUSA REQUIRED)\n"
+        "project(acme LANGUAGES CXX)\nlist(APPEND CMAKE_MODULE_PATH /usr/local/musa/cmake)\n"
+        "find_package(MUSA REQUIRED)\n"
         "musa_add_executable(a a.cu)\n"
     )
     assert cmake(before).text == after

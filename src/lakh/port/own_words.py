@@ -22,7 +22,6 @@ WORDS: Mapping[str, str] = {
     "cudnn": "mudnn",
     "cufft": "mufft",
     "cupti": "mupti",
-    "cutlass": "mutlass",
     "curand": "murand",
     "cusolver": "musolver",
     "cusparse": "musparse",
@@ -30,9 +29,7 @@ WORDS: Mapping[str, str] = {
 """Words of the CUDA vocabulary and the MUSA word that vendor ports put in their place."""
 
 _WORD = re.compile("|".join(sorted(WORDS, key=len, reverse=True)) + r"|(?<![A-Za-z])nvl(?![A-Za-z])", re.IGNORECASE)
-_SEARCH = re.compile(
-    r"cuda|nccl|nvcc|cublas|cudnn|cufft|cupti|curand|cusolver|cusparse|cutlass|nvl|nvshmem", re.IGNORECASE
-)
+_SEARCH = re.compile(r"cuda|nccl|nvcc|cublas|cudnn|cufft|cupti|curand|cusolver|cusparse|nvl|nvshmem", re.IGNORECASE)
 
 
 def has_own_word(text: str, word_renames: Mapping[str, str]) -> bool:
@@ -89,3 +86,21 @@ def renamed_suffixes(context: PortContext) -> dict[str, str]:
         if old_suffix in (".cu", ".cuh"):
             changes.setdefault(old_suffix, set()).add(new_suffix)
     return {old: new.pop() for old, new in changes.items() if len(new) == 1 and old not in new}
+
+
+def project_words(context: PortContext) -> dict[str, str]:
+    """Words of the project itself that the port renames, none where the policy keeps them.
+
+    Those of the context, and those that renamed folders show, such as {"acmecu": "acmemu"} for acmecu/a.h that became
+    acmemu/a.h: the names of build options, targets and modules follow the folders.
+    """
+    if context.rename != "rename":
+        return {}
+    words: dict[str, str] = {}
+    for old_folder, new_folder in {
+        (old.rpartition("/")[0], new.rpartition("/")[0]) for old, new in context.file_renames.items()
+    }:
+        for old, new in zip(old_folder.split("/"), new_folder.split("/"), strict=False):
+            if old != new and rename_own_words(old, {}) != new and old.isidentifier() and new.isidentifier():
+                words[old.lower()] = new.lower()
+    return words | dict(context.word_renames)

@@ -23,7 +23,7 @@ from lakh.port.nvcc_flags import (
     toolkit_path,
     translate_flags,
 )
-from lakh.port.own_words import renamed_path, renamed_suffixes
+from lakh.port.own_words import has_own_word, renamed_path, renamed_suffixes
 
 _TRIGGER = re.compile(
     r"cuda|nvcc|nccl|cublas|cudnn|cufft|curand|cusparse|cusolver|cupti|nvrtc|nvtx|\.cuh?\b|sm_\d", re.I
@@ -61,9 +61,10 @@ _LANGUAGES = frozenset(
 
 def translate_cmake(text: str, *, path: str, context: PortContext, apply: bool) -> Translation:
     """Translate or assess one CMake file."""
-    if not _TRIGGER.search(text) and not (context.rename == "rename" and context.word_renames):
+    work = Work(text, path, context)
+    if not _TRIGGER.search(text) and not (work.renames and has_own_word(text, work.words)):
         return Translation(text=text)
-    cmake = _CMake(Work(text, path, context))
+    cmake = _CMake(work)
     cmake.run()
     return cmake.work.result(apply=apply)
 

@@ -8,7 +8,7 @@ from lakh.port.codes import Severity
 from lakh.port.edits import Edit, Lines, apply_edits
 from lakh.port.findings import Finding, PortContext, Translation, Use, finding
 from lakh.port.maps import MappedName
-from lakh.port.own_words import has_own_word, rename_own_words
+from lakh.port.own_words import has_own_word, project_words, rename_own_words
 
 NATIVE = re.compile(r"(?<![A-Za-z])(?:musa|mccl|mcc|mthreads)(?![a-z])|FindMUSA|MUSAToolkit", re.IGNORECASE)
 """Words of MUSA: what already speaks of it is left alone."""
@@ -25,6 +25,7 @@ class Work:
         self.findings: list[Finding] = []
         self.uses: list[Use] = []
         self.renames = context.rename == "rename"
+        self.words = project_words(context)
 
     def edit(self, start: int, end: int, new: str) -> None:
         self.edits.append(Edit(start, end, new))
@@ -65,9 +66,9 @@ class Work:
 
     def rename(self, text: str) -> str:
         """The project's words renamed where the policy says so; addresses and native MUSA words stay."""
-        if not self.renames or URL.search(text) or not has_own_word(text, self.context.word_renames):
+        if not self.renames or URL.search(text) or not has_own_word(text, self.words):
             return text
-        return rename_own_words(text, self.context.word_renames)
+        return rename_own_words(text, self.words)
 
     def result(self, *, apply: bool) -> Translation:
         findings = tuple(sorted(self.findings, key=lambda item: (item.line, item.column, item.code)))

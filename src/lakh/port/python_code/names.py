@@ -6,6 +6,8 @@ import ast
 import warnings
 from dataclasses import dataclass, field
 
+from lakh.port.own_words import has_own_word
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ImportedName:
@@ -89,6 +91,10 @@ def _imported(node: ast.Import | ast.ImportFrom, target: str, level: int, top: s
 
 
 def declared_names(text: str) -> frozenset[str]:
-    """Names that a Python file binds itself, for `PortContext.own_names`; none where it does not parse."""
-    tree = parse(text)
-    return names_of(tree).declared if tree is not None else frozenset()
+    """Names with a cuda word that a Python file binds itself (`PortContext.own_names`); none if it does not parse."""
+    tree = parse(text) if has_own_word(text, {}) else None
+    return (
+        frozenset(name for name in names_of(tree).declared if has_own_word(name, {}))
+        if tree is not None
+        else frozenset()
+    )

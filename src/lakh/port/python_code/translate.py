@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import PurePosixPath
 
@@ -19,7 +19,7 @@ from lakh.port.edits import Edit, Lines, apply_edits, newline_of
 from lakh.port.findings import Finding, PortContext, Translation, Use, finding
 from lakh.port.maps import MappedName, Maps
 from lakh.port.nvcc_flags import LIBRARIES, nvcc_only_flags, toolkit_path, translate_flags
-from lakh.port.own_words import has_own_word, rename_own_words, renamed_path, renamed_suffixes
+from lakh.port.own_words import has_own_word, project_words, rename_own_words, renamed_path, renamed_suffixes
 from lakh.port.python_code import strings
 from lakh.port.python_code.names import ImportedName, Names, names_of, parse
 from lakh.port.python_code.torch_names import (
@@ -77,11 +77,12 @@ def assess(text: str, *, path: str, context: PortContext) -> Translation:
 
 
 def _run(text: str, path: str, context: PortContext, *, apply: bool) -> Translation:
-    if not _is_of_interest(text, context):
+    words = project_words(context)
+    if not _is_of_interest(text, context, words):
         return Translation(text=text)
     tree = parse(text)
     work = _Work(text, path, context, names_of(tree) if tree is not None else Names())
-    for first_line, chunk in _chunks(text, tree, context):
+    for first_line, chunk in _chunks(text, tree, context, words):
         try:
             module = cst.parse_module(chunk)
         except _PARSE_ERRORS as error:
@@ -104,10 +105,10 @@ def _run(text: str, path: str, context: PortContext, *, apply: bool) -> Translat
     return Translation(text=new, findings=findings, uses=uses, changed_line_count=changed)
 
 
-def _is_of_interest(text: str, context: PortContext) -> bool:
+def _is_of_interest(text: str, context: PortContext, words: Mapping[str, str]) -> bool:
     if _TRIGGER.search(text) or _ops_pattern(context.maps).search(text):
         return True
-    return context.rename == "rename" and has_own_word(text, context.word_renames)
+    return context.rename == "rename" and has_own_word(text, words)
 
 
 def _parses_like(tree: ast.Module | None, new: str) -> bool:
@@ -120,7 +121,9 @@ def _parses_like(tree: ast.Module | None, new: str) -> bool:
     return True
 
 
-def _chunks(text: str, tree: ast.Module | None, context: PortContext) -> Iterator[tuple[int, str]]:
+def _chunks(
+    text: str, tree: ast.Module | None, context: PortContext, words: Mapping[str, str]
+) -> Iterator[tuple[int, str]]:
     """First line and text of each top-level statement that is worth parsing; everything where there is no tree."""
     if tree is None:
         yield 1, text
@@ -137,7 +140,7 @@ def _chunks(text: str, tree: ast.Module | None, context: PortContext) -> Iterato
             spans.append([first, last])
     for first, last in spans:
         chunk = text[starts[first - 1] : starts[last] if last < len(starts) else len(text)]
-        if _is_of_interest(chunk, context):
+        if _is_of_interest(chunk, context, words):
             yield first, chunk
 
 
@@ -164,6 +167,7 @@ class _Work:
         self.needed_imports: dict[str, str] = {}
         self.native = context.python_mode == "torch_musa"
         self.renames = context.rename == "rename"
+        self.words = project_words(context)
         self.has_extension = EXTENSION_MODULE in text or "extra_compile_args" in text
         foreign = frozenset(name for name, source in names.imported.items() if not self.is_own_import(source))
         self.external = foreign - names.exported
@@ -246,7 +250,7 @@ class _Work:
         """What one of the project's own identifiers becomes, None where it stays."""
         if not self.renames or name in self.external:
             return None
-        new = rename_own_words(name, self.context.word_renames)
+        new = rename_own_words(name, self.words)
         if (
             name not in self.own and new not in self.context.own_names
         ):  # the project may re-export one and define the other
@@ -914,7 +918,7 @@ class _Visitor(cst.CSTVisitor):
             return  # an environment variable or macro of the CUDA stack that no map has
         if re.fullmatch(r"[\w.]+", value) and value.split(".")[0] in self.work.external:
             return
-        new = rename_own_words(value, self.work.context.word_renames)
+        new = rename_own_words(value, self.work.words)
         if new != value:
             self.work.edit(start, end, new)
 
