@@ -7,10 +7,13 @@ CUDA costs little; Python's own parser says where statements begin and end and w
 from __future__ import annotations
 
 import ast
+import dataclasses
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import PurePosixPath
+from typing import cast
 
 import libcst as cst
 from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
@@ -58,6 +61,31 @@ _NVIDIA_TOOLS = frozenset(
         "compute-sanitizer",
     ]
 )
+_PUNCTUATION = frozenset(
+    [
+        "asynchronous",
+        "colon",
+        "comma",
+        "dot",
+        "equal",
+        "footer",
+        "header",
+        "indent",
+        "lbrace",
+        "lbracket",
+        "leading_lines",
+        "lines_after_decorators",
+        "lpar",
+        "operator",
+        "rbrace",
+        "rbracket",
+        "relative",
+        "rpar",
+        "semicolon",
+        "star",
+        "trailing_whitespace",
+    ]
+)
 _ENTRY_FILES = frozenset({"setup.py", "conftest.py", "__main__.py"})
 _PARSE_ERRORS = (cst.ParserSyntaxError, cst.CSTValidationError, ValueError, RecursionError, TypeError)
 
@@ -82,16 +110,15 @@ def _run(text: str, path: str, context: PortContext, *, apply: bool) -> Translat
         return Translation(text=text)
     tree = parse(text)
     work = _Work(text, path, context, names_of(tree) if tree is not None else Names())
-    for first_line, chunk in _chunks(text, tree, context, words):
-        try:
-            module = cst.parse_module(chunk)
-        except _PARSE_ERRORS as error:
-            detail = getattr(error, "message", None) or str(error)
-            place = first_line + max(getattr(error, "raw_line", 1), 1) - 1
-            unparsed = finding("LP317", path=path, line=place, message=f"Python file does not parse: {detail}")
-            return Translation(text=text, findings=(unparsed,))
-        wrapper = MetadataWrapper(module, unsafe_skip_copy=True)
-        module.visit(_Visitor(work, first_line, chunk, wrapper.resolve(PositionProvider)))
+    try:
+        chunks = _parsed_chunks(text, tree, context, words)
+    except _PARSE_ERRORS as error:
+        detail = getattr(error, "message", None) or str(error)
+        place = min(max(getattr(error, "raw_line", 1), 1), len(work.lines.starts))
+        unparsed = finding("LP317", path=path, line=place, message=f"Python file does not parse: {detail}")
+        return Translation(text=text, findings=(unparsed,))
+    for chunk, module in chunks:
+        _Visitor(work, chunk, module).walk(module)
     if tree is not None:
         work.finish(tree)
     findings = tuple(sorted(work.findings, key=lambda item: (item.line, item.column, item.code)))
@@ -121,27 +148,78 @@ def _parses_like(tree: ast.Module | None, new: str) -> bool:
     return True
 
 
-def _chunks(
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Chunk:
+    """A piece of the file that libcst can parse by itself."""
+
+    first_line: int
+    text: str
+    prefix: str = ""
+    """What has to stand before the text to make it a module, such as a class line before a method."""
+    suffix: str = ""
+
+    def parse(self) -> cst.Module:
+        """The tree of prefix, text and suffix."""
+        return cst.parse_module(self.prefix + self.text + self.suffix)
+
+
+def _parsed_chunks(
     text: str, tree: ast.Module | None, context: PortContext, words: Mapping[str, str]
-) -> Iterator[tuple[int, str]]:
-    """First line and text of each top-level statement that is worth parsing; everything where there is no tree."""
+) -> list[tuple[_Chunk, cst.Module]]:
+    """The pieces that are worth parsing; the whole file where it cannot be cut. Raises what libcst raises."""
+    whole = _Chunk(first_line=1, text=text)
     if tree is None:
-        yield 1, text
-        return
+        return [(whole, whole.parse())]
+    chunks = [chunk for chunk in _chunks(text, tree) if _is_of_interest(chunk.text, context, words)]
+    try:
+        return [(chunk, chunk.parse()) for chunk in chunks]
+    except _PARSE_ERRORS:
+        return [(whole, whole.parse())]
+
+
+def _chunks(text: str, tree: ast.Module) -> Iterator[_Chunk]:
+    """Top-level statements; of a class its head and each member."""
     starts = Lines(text).starts
-    spans: list[list[int]] = []
-    for node in tree.body:
+
+    def lines(first: int, last: int) -> str:
+        return text[starts[first - 1] : starts[last] if last < len(starts) else len(text)]
+
+    for first, last, nodes in _line_spans(tree.body):
+        node = nodes[0]
+        members = _line_spans(node.body) if len(nodes) == 1 and isinstance(node, ast.ClassDef) else []
+        if not members or members[0][0] <= node.lineno:
+            yield _Chunk(first_line=first, text=lines(first, last))
+            continue
+        body = lines(members[0][0], members[0][0])
+        indent = body[: len(body) - len(body.lstrip())]
+        yield _Chunk(first_line=first, text=lines(first, members[0][0] - 1), suffix=f"{indent}pass\n")
+        for member_first, member_last, _ in members:
+            yield _Chunk(first_line=member_first, text=lines(member_first, member_last), prefix="class _:\n")
+
+
+def _line_spans(body: list[ast.stmt]) -> list[tuple[int, int, list[ast.stmt]]]:
+    """First and last line of each statement; statements that share a line are one."""
+    spans: list[tuple[int, int, list[ast.stmt]]] = []
+    for node in body:
         decorators = getattr(node, "decorator_list", [])
         first = min([node.lineno, *(decorator.lineno for decorator in decorators)])
         last = node.end_lineno or node.lineno
-        if spans and first <= spans[-1][1]:  # two statements on one line
-            spans[-1][1] = max(last, spans[-1][1])
+        if spans and first <= spans[-1][1]:
+            start, end, nodes = spans[-1]
+            spans[-1] = (start, max(last, end), [*nodes, node])
         else:
-            spans.append([first, last])
-    for first, last in spans:
-        chunk = text[starts[first - 1] : starts[last] if last < len(starts) else len(text)]
-        if _is_of_interest(chunk, context, words):
-            yield first, chunk
+            spans.append((first, last, [node]))
+    return spans
+
+
+@lru_cache(maxsize=256)
+def _child_fields(kind: type[cst.CSTNode]) -> tuple[str, ...]:
+    """Fields of a node that hold names, strings or what contains them; spaces and punctuation are passed over."""
+    return tuple(
+        field.name
+        for field in dataclasses.fields(kind)
+        if field.name not in _PUNCTUATION and not field.name.startswith("whitespace")
+    )
 
 
 @lru_cache(maxsize=4)
@@ -293,14 +371,19 @@ class _Work:
         return any(isinstance(node, ast.If) and "__main__" in ast.dump(node.test) for node in tree.body)
 
 
-class _Visitor(cst.CSTVisitor):
-    """Walks one chunk in source order with its ancestors at hand."""
+class _Visitor:
+    """Walks one chunk with the ancestors of each node at hand.
 
-    def __init__(self, work: _Work, first_line: int, chunk: str, positions: object) -> None:
-        super().__init__()
-        self.work, self.chunk, self.positions = work, chunk, positions
-        self.base = work.lines.starts[first_line - 1]
-        self.lines = Lines(chunk)
+    libcst's own visitor rebuilds every node on the way, which takes most of the time where nothing is rebuilt.
+    """
+
+    def __init__(self, work: _Work, chunk: _Chunk, module: cst.Module) -> None:
+        self.work = work
+        # resolve() would first walk the tree once more for providers that share a walk; there is only this one.
+        found = PositionProvider()._gen(MetadataWrapper(module, unsafe_skip_copy=True))
+        self.positions = cast(Mapping[cst.CSTNode, CodeRange], found)
+        self.base = work.lines.starts[chunk.first_line - 1] - len(chunk.prefix)
+        self.lines = Lines(chunk.prefix + chunk.text + chunk.suffix)
         self.stack: list[cst.CSTNode] = []
         self.handlers: dict[type, Callable[[cst.CSTNode], bool | None]] = {
             cst.Attribute: self._attribute,  # type: ignore[dict-item]
@@ -314,20 +397,27 @@ class _Visitor(cst.CSTVisitor):
             cst.List: self._list,  # type: ignore[dict-item]
         }
 
-    def on_visit(self, node: cst.CSTNode) -> bool:
+    def walk(self, node: cst.CSTNode) -> None:
+        """Handle a node and what is in it."""
         handler = self.handlers.get(type(node))
-        descend = handler(node) if handler is not None else None
+        if handler is not None and handler(node) is False:
+            return
         self.stack.append(node)
-        return descend is not False
-
-    def on_leave(self, original_node: cst.CSTNode) -> None:
+        for name in _child_fields(type(node)):
+            value = getattr(node, name)
+            if isinstance(value, cst.CSTNode):
+                self.walk(value)
+            elif isinstance(value, list | tuple):
+                for item in value:
+                    if isinstance(item, cst.CSTNode):
+                        self.walk(item)
         self.stack.pop()
 
     # Places
 
     def span(self, node: cst.CSTNode) -> tuple[int, int]:
         """Offsets of a node in the whole text."""
-        place: CodeRange = self.positions[node]  # type: ignore[index]
+        place = self.positions[node]
         start = self.lines.offset(place.start.line, place.start.column)
         end = self.lines.offset(place.end.line, place.end.column)
         return self.base + start, self.base + end
