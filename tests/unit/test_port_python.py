@@ -31,6 +31,7 @@ def codes(translation: Translation) -> set[str]:
         ("x = y.cuda(non_blocking=True).half()\n", "x = y.musa(non_blocking=True).half()\n"),
         ("ok = x.is_cuda and y.is_cuda\n", "ok = x.is_musa and y.is_musa\n"),
         ("s = stream.cuda_stream\n", "s = stream.musa_stream\n"),
+        ("torch.cuda.cudart().cudaProfilerStart()\n", "torch.musa.musart().musaProfilerStart()\n"),
         ("import torch\nv = torch.version.cuda\n", "import torch\nv = torch.version.musa\n"),
         (
             "import torch\ntorch.backends.cudnn.allow_tf32 = True\n",

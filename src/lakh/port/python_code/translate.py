@@ -518,12 +518,24 @@ class _Visitor:
             if source is not None and base.value in self.work.external:
                 return None
             self._rename(base)
+        if isinstance(base, cst.Call) and _dotted(base.func).endswith("cudart") and self._runtime_function(parts[0]):
+            return None
         for index, part in enumerate(parts):
             last = index == len(parts) - 1
             if self._tensor_attribute(part, is_called=last and is_called):
                 continue
             self._rename(part)
         return None
+
+    def _runtime_function(self, part: cst.Name) -> bool:
+        """`torch.cuda.cudart().cudaProfilerStart`: the module's functions carry the runtime's names."""
+        row = self.work.context.maps.api(part.value)
+        if row is None or row.musa is None or row.kind != "runtime":
+            return False
+        self.work.use(part.value, "runtime", self.span(part)[0], row.musa, row)
+        if self.work.native and not self.beside_native():
+            self.replace(part, row.musa, old=part.value)
+        return True
 
     def _tensor_attribute(self, part: cst.Name, *, is_called: bool) -> bool:
         """`x.cuda()`, `x.is_cuda` and the like; True where the name is such."""
