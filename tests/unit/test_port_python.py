@@ -117,6 +117,9 @@ def test_code_that_already_speaks_of_musa_is_left_alone(text: str) -> None:
         ("from torch import cuda\ncuda.synchronize()\n", "from torch import musa as cuda\ncuda.synchronize()\n"),
         ("import torch.cuda as tc\ntc.synchronize()\n", "import torch_musa as tc\ntc.synchronize()\n"),
         ("import torch.cuda\ntorch.cuda.seed()\n", "import torch, torch_musa\ntorch.musa.seed()\n"),
+        ("import pynvml\npynvml.nvmlInit()\n", "import pymtml as pynvml\npynvml.nvmlInit()\n"),
+        ("from pynvml import nvmlInit\n", "from pymtml import nvmlInit\n"),
+        ("from triton.language.extra.cuda import libdevice\n", "from triton.language.extra.musa import libdevice\n"),
         ("import torch.backends.cudnn as cudnn\n", "from torch.backends import mudnn as cudnn\n"),
     ],
 )
@@ -162,6 +165,7 @@ def test_a_renamed_source_is_followed_in_the_build_script() -> None:
         ("import ctypes\nctypes.CDLL('libnccl.so.2')\n", "LP307"),
         ("import cupy\n", "LP308"),
         ("import pynvml\n", "LP308"),
+        ("import pynvml\npynvml.nvmlDeviceSetGpuLockedClocks(h, 1, 2)\n", "LP308"),
         ("from flash_attn import flash_attn_func\n", "LP308"),
         ("import torch\ngetattr(torch.cuda, name)()\n", "LP315"),
         ("import triton\n", "LP316"),

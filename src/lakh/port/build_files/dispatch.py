@@ -26,7 +26,7 @@ def build_kind(path: str) -> BuildKind | None:
         return "make"
     if name in _BAZEL or name.endswith(".bzl"):
         return "bazel"
-    if name in ("pyproject.toml", "setup.cfg") or re.fullmatch(
+    if name in ("pyproject.toml", "setup.cfg", "environment.yml", "environment.yaml") or re.fullmatch(
         r"(?:.*[-_])?(?:requirements|constraints)(?:[-_.].*)?\.(?:txt|in)", name
     ):
         return "packages"

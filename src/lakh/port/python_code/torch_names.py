@@ -50,12 +50,37 @@ CUDA_ONLY_PACKAGES: Mapping[str, str] = {
     "nvidia": "NVIDIA's own packages have no MUSA counterpart",
     "nvtx": "MUSA has no NVTX",
     "pycuda": "no MUSA build was seen",
-    "pynvml": "pymtml (mthreads-ml-py) is a wrapper with the same shape; names differ",
     "tensorrt": "no MUSA build was seen",
     "transformer_engine": "MT-TransformerEngine is named as its counterpart; it was not read",
     "xformers": "memory-efficient attention has no torch_musa kernel",
 }
 """Top-level packages that come with CUDA binaries (finding LP308) and what is known about a replacement."""
+
+
+NVML_MODULE, MTML_MODULE = "pynvml", "pymtml"
+"""`import pymtml as pynvml` is the vendor's idiom (MooreThreads/mthreads-ml-py, examples/09_nvml_compatibility.py)."""
+_MTML_NAMES = """
+    DeviceGetBAR1MemoryInfo DeviceGetBrand DeviceGetClockInfo DeviceGetComputeInstanceId DeviceGetComputeMode
+    DeviceGetComputeRunningProcesses DeviceGetCount DeviceGetCpuAffinity DeviceGetCpuAffinityWithinScope
+    DeviceGetCudaComputeCapability DeviceGetCurrentDriverModel DeviceGetCurrentEccMode DeviceGetDecoderUtilization
+    DeviceGetDeviceHandleFromMigDeviceHandle DeviceGetDisplayActive DeviceGetDisplayMode DeviceGetEccMode
+    DeviceGetEncoderUtilization DeviceGetFanSpeed DeviceGetFanSpeed_v2 DeviceGetFieldValues DeviceGetGpuInstanceId
+    DeviceGetGraphicsRunningProcesses DeviceGetHandleByIndex DeviceGetHandleByPciBusId DeviceGetHandleByUuid
+    DeviceGetIndex DeviceGetMaxClockInfo DeviceGetMaxMigDeviceCount DeviceGetMemoryAffinity DeviceGetMemoryBusWidth
+    DeviceGetMemoryInfo DeviceGetMigDeviceHandleByIndex DeviceGetMigMode DeviceGetMinorNumber DeviceGetName
+    DeviceGetNumGpuCores DeviceGetNvLinkCapability DeviceGetNvLinkRemotePciInfo DeviceGetNvLinkState
+    DeviceGetP2PStatus DeviceGetPciInfo DeviceGetPcieThroughput DeviceGetPendingEccMode DeviceGetPerformanceState
+    DeviceGetPersistenceMode DeviceGetPowerManagementLimit DeviceGetPowerUsage DeviceGetProcessUtilization
+    DeviceGetRetiredPagesPendingStatus DeviceGetSerial DeviceGetTemperature DeviceGetTopologyCommonAncestor
+    DeviceGetTopologyNearestGpus DeviceGetTotalEccErrors DeviceGetUUID DeviceGetUtilizationRates
+    DeviceGetVbiosVersion DeviceIsMigDeviceHandle Init InitWithFlags Shutdown SystemGetCudaDriverVersion
+    SystemGetDriverVersion
+"""
+MTML_FUNCTIONS = frozenset(f"nvml{name}" for name in _MTML_NAMES.split())
+"""Functions of pynvml that pymtml defines (MooreThreads/mthreads-ml-py at 12828461, pymtml.py)."""
+
+RENAMED_MODULES: Mapping[str, str] = {"triton.language.extra.cuda": "triton.language.extra.musa"}
+"""Modules of packages that have a MUSA build under the same name (python-map.csv)."""
 
 
 def longest_row(maps: Maps, dotted: str) -> tuple[MappedName, str] | None:

@@ -31,7 +31,11 @@ from lakh.port.python_code.torch_names import (
     EXTENSION_MODULE,
     EXTENSION_NAMES,
     MODULES,
+    MTML_FUNCTIONS,
+    MTML_MODULE,
     MUSA_EXTENSION_MODULE,
+    NVML_MODULE,
+    RENAMED_MODULES,
     longest_row,
     missing_ops,
 )
@@ -515,6 +519,8 @@ class _Visitor:
             if prefix is not None and prefix[0] == "torch":
                 self._torch_chain(prefix, [base, *parts])
                 return None
+            if source is not None and source.target.split(".")[0] == NVML_MODULE:
+                self._nvml_function(parts[0].value, self.span(parts[0])[0])
             if source is not None and base.value in self.work.external:
                 return None
             self._rename(base)
@@ -526,6 +532,13 @@ class _Visitor:
                 continue
             self._rename(part)
         return None
+
+    def _nvml_function(self, name: str, offset: int) -> None:
+        if re.match(r"nvml[A-Z]", name) and not name.startswith("nvmlError"):
+            known = name in MTML_FUNCTIONS
+            self.work.use(name, "python", offset, name if known else None, None, "a function of pymtml")
+            if not known:
+                self.work.find("LP308", offset, name=name, message=f"pymtml does not define {name}")
 
     def _runtime_function(self, part: cst.Name) -> bool:
         """`torch.cuda.cudart().cudaProfilerStart`: the module's functions carry the runtime's names."""
@@ -670,11 +683,20 @@ class _Visitor:
                 if self.work.native and alias.asname is not None and len(node.names) == 1:
                     name = self.code(alias.asname.name)
                     self.replace(node, f"from torch.backends import mudnn as {name}")
+            elif dotted == NVML_MODULE:
+                self._nvml_import(offset)
+                if self.work.native:
+                    self.replace(alias.name, MTML_MODULE + ("" if alias.asname else f" as {NVML_MODULE}"), old=dotted)
             elif not self._cuda_only(dotted, offset):
                 self._import_own(alias.name, dotted, 0)
                 if alias.asname is not None and isinstance(alias.asname.name, cst.Name):
                     self._rename(alias.asname.name)
         return False
+
+    def _nvml_import(self, offset: int) -> None:
+        self.work.use(NVML_MODULE, "python", offset, MTML_MODULE, self.work.context.maps.python(NVML_MODULE))
+        message = f"{NVML_MODULE} becomes {MTML_MODULE}, which defines {len(MTML_FUNCTIONS)} of its functions"
+        self.work.find("LP308", offset, severity="warning", name=NVML_MODULE, message=message)
 
     def _import_torch_cuda(self, alias: cst.ImportAlias, dotted: str, offset: int) -> None:
         new = MODULES.get(dotted)
@@ -720,6 +742,17 @@ class _Visitor:
         elif level == 0 and module.split(".")[0] == "torch":
             for alias in names:
                 self._torch_member(alias, module)
+        elif level == 0 and module == NVML_MODULE and node.module is not None:
+            self._nvml_import(offset)
+            for alias in names:
+                self._nvml_function(_dotted(alias.name), self.span(alias.name)[0])
+            if self.work.native:
+                self.replace(node.module, MTML_MODULE, old=NVML_MODULE)
+        elif level == 0 and module in RENAMED_MODULES and node.module is not None:
+            self.work.find("LP316", offset, name=module)
+            self.work.use(module, "python", offset, RENAMED_MODULES[module], self.work.context.maps.python(module))
+            if self.work.native:
+                self.replace(node.module, RENAMED_MODULES[module], old=module)
         elif level == 0 and module == "numba":
             for alias in names:
                 self._cuda_only(f"numba.{_dotted(alias.name)}", self.span(alias.name)[0])
