@@ -263,6 +263,13 @@ def test_urls_and_unknown_cuda_variables_stay_under_the_rename_policy() -> None:
     assert port(text, RENAME).text == text
 
 
+def test_a_command_is_renamed_at_once() -> None:
+    text = 'template = "${cuda_path}/bin/nvcc -o x"\n'
+    once = port(text, RENAME).text
+    assert once == 'template = "${musa_path}/bin/mcc -o x"\n'
+    assert port(once, RENAME).text == once
+
+
 def test_assess_finds_the_same_and_changes_nothing() -> None:
     text = "import torch\nimport cupy\ntorch.cuda.synchronize()\nd = 'cuda'\n"
     looked = assess(text, path="a.py", context=KEEP)

@@ -1031,7 +1031,8 @@ class _Visitor:
             work.find("LP305", start, name=tool, message=f"Call of {tool}")
             work.use(tool, "python", start, {"nvcc": "mcc", "nvidia-smi": "mthreads-gmi"}.get(tool), None, "a tool")
             if tool == "nvcc":
-                return self._write(start, end, toolkit_path(value.replace("nvcc", "mcc", 1)))
+                new = toolkit_path(value.replace("nvcc", "mcc", 1))
+                return self._write(start, end, rename_own_words(new, work.words) if work.renames else new)
             return True
         keyword = self._keyword()
         if keyword in ("libraries", "extra_libraries") and value in LIBRARIES:
