@@ -217,11 +217,25 @@ def read_tree(git_dir: Path, commit: str, suffixes: Sequence[str]) -> dict[str, 
     return {path: text for path, text in zip(paths, found, strict=True) if text is not None}
 
 
+def without_kept_originals(texts: Sequence[tuple[Pair, str, str]]) -> list[tuple[Pair, str, str]]:
+    """Without the originals that a port keeps beside the ported file: the same source is paired twice, and this one did
+    not change."""
+    ported: dict[str, int] = {}
+    for pair, _, _ in texts:
+        ported[pair.cuda_path] = ported.get(pair.cuda_path, 0) + 1
+    return [
+        (pair, before, after)
+        for pair, before, after in texts
+        if ported[pair.cuda_path] == 1 or code_lines(before, pair.kind) != code_lines(after, pair.kind)
+    ]
+
+
 def score_set(
     texts: Sequence[tuple[Pair, str, str]], translate: Translate | None, tree: Mapping[str, str] | None = None
 ) -> dict[Pair, Score]:
     """Score the files of one set. The translator sees them together, so that it can choose the set's policy itself;
     with `tree` it sees the rest of the project too."""
+    texts = without_kept_originals(texts)
     before = dict(tree or {}) | {pair.cuda_path: text for pair, text, _ in texts}
     translated = translate(before) if translate else {}
     return {

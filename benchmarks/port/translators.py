@@ -1,4 +1,4 @@
-"""Translators for saved_lines.py: the Python and build-file halves, with the tool's policy or one that is asked for.
+"""Translators for saved_lines.py, with the tool's policy or one that is asked for.
 
     python benchmarks/port/saved_lines.py PAIRS.csv --repositories FOLDER --whole-tree --translator translators:auto
 
@@ -8,11 +8,11 @@
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from lakh.port import build_files, python_code
+from lakh.port import build_files
 from lakh.port.findings import PortContext, RenamePolicy
 from lakh.port.maps import Maps
 from lakh.port.policy import decide, gather
-from lakh.port.project import make_context
+from lakh.port.project import make_context, translate_text
 from lakh.port.project_names import own_python_and_build_names
 from lakh.port.walk import Inventory, SourceFile, language_of
 
@@ -57,11 +57,8 @@ class _OnDemand(Mapping[str, str]):
 
     def __getitem__(self, path: str) -> str:
         text = self.files[path]
-        if path.endswith(".py"):
-            return python_code.translate(text, path=path, context=self.context).text
-        if build_files.is_build_file(path):
-            return build_files.translate(text, path=path, context=self.context).text
-        return text
+        language = language_of(path, is_build_file=build_files.is_build_file(path))
+        return translate_text(text, path=path, language=language, context=self.context, change=True).text
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.files)

@@ -19,6 +19,7 @@ from typing import cast
 from tree_sitter import Query, QueryCursor
 
 from lakh.errors import Problem, RequestError, nearest_hint
+from lakh.port import build_files
 from lakh.port.codes import Severity
 from lakh.port.conditions import conditions, evaluate
 from lakh.port.cpp import asm
@@ -30,7 +31,7 @@ from lakh.port.findings import Arch, Finding, PortContext, PythonMode, RenamePol
 from lakh.port.maps import Maps
 from lakh.port.output import Manifest, read_manifest
 from lakh.port.policy import decide, gather
-from lakh.port.project import Progress, is_build_file, make_context
+from lakh.port.project import Progress, make_context
 from lakh.port.reverse import compile_pairs, find_front_end
 from lakh.port.walk import Inventory, walk
 
@@ -104,8 +105,8 @@ def check_folder(
                 where="original", found=str(source), accepted="the folder that was translated", hint="Pass --original."
             )
         )
-    before = walk(source, build_file=is_build_file)
-    after = walk(folder, build_file=is_build_file)
+    before = walk(source, build_file=build_files.is_build_file)
+    after = walk(folder, build_file=build_files.is_build_file)
     context = _context(before, manifest)
     new_files = {file.path: file for file in after.files}
     findings: list[Finding] = []

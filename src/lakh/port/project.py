@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from lakh.port import cpp
+from lakh.port import build_files, cpp, python_code
 from lakh.port.cpp.headers import rename_path
 from lakh.port.cpp.words import word_table
 from lakh.port.findings import (
@@ -25,6 +24,7 @@ from lakh.port.findings import (
 )
 from lakh.port.maps import Maps
 from lakh.port.policy import Decision, FileEvidence, decide, gather
+from lakh.port.project_names import own_python_and_build_names
 from lakh.port.walk import Inventory, Language, SourceFile, walk
 
 _Job = TypeVar("_Job")
@@ -103,7 +103,7 @@ def port(
         RequestError: `root` is not there, or an added map is wrong
     """
     maps = Maps.load(added_maps)
-    inventory = walk(root, build_file=is_build_file)
+    inventory = walk(root, build_file=build_files.is_build_file)
     files = inventory.files
     workers = worker_count or os.cpu_count() or 1
     with _Pool(workers if len(files) > SMALL else 1, added_maps) as pool:
@@ -115,6 +115,10 @@ def port(
         if word_renames is not None:
             decision = replace(decision, word_renames=dict(word_renames))
         context = make_context(inventory, evidence, decision, maps, arch=arch, sdk=sdk, python_mode=python_mode)
+        other = {
+            file.path: file.text for file in files if file.text is not None and file.language in ("python", "build")
+        }
+        context = own_python_and_build_names(other, context)
         todo = [file for file in files if file.text is not None and (only is None or file.path in only)]
         pool.context = context
         jobs = [(file.path, file.language, file.text or "", change) for file in todo]
@@ -200,17 +204,6 @@ def python_modules(paths: Iterable[str]) -> frozenset[str]:
     return frozenset(names - {""})
 
 
-def is_build_file(path: str) -> bool:
-    """True for CMake, Make, Bazel and Python packaging files."""
-    return _BUILD.search(path) is not None
-
-
-_BUILD = re.compile(
-    r"(?:^|/)(?:CMakeLists\.txt|GNUmakefile|[Mm]akefile(?:\.\w+)?|BUILD(?:\.bazel)?|WORKSPACE(?:\.bazel)?|MODULE\.bazel|setup\.cfg"
-    r"|pyproject\.toml|meson\.build|requirements[\w.-]*\.txt|environment\.ya?ml)\Z|\.(?:cmake|cmake\.in|mk|bzl|bazel)\Z"
-)
-
-
 def translate_text(text: str, *, path: str, language: Language, context: PortContext, change: bool) -> Translation:
     """Translate one text of any language; a translator that fails leaves the text alone and says so."""
     if language == "other":
@@ -219,10 +212,14 @@ def translate_text(text: str, *, path: str, language: Language, context: PortCon
         if language == "cxx":
             run = cpp.translate if change else cpp.assess
             return run(text, path=path, context=context)
+        if language == "python":
+            run = python_code.translate if change else python_code.assess
+            return run(text, path=path, context=context)
+        run = build_files.translate if change else build_files.assess
+        return run(text, path=path, context=context)
     except Exception as error:
         message = f"The translator failed ({type(error).__name__}: {error}); the file is left as it is"
         return Translation(text=text, findings=(finding("LP509", path=path, line=1, message=message),))
-    return Translation(text=text)
 
 
 _worker_maps: Maps | None = None
