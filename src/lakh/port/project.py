@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
@@ -231,6 +232,12 @@ def _start(added_maps: tuple[str, ...]) -> None:
     _worker_maps = Maps.load(added_maps)
 
 
+def _start_worker(added_maps: tuple[str, ...]) -> None:
+    """In a worker, Ctrl-C belongs to the process that started it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _start(added_maps)
+
+
 def _gather(text: str) -> FileEvidence:
     if _worker_maps is None:
         raise RuntimeError("the worker was not started")
@@ -263,7 +270,7 @@ class _Pool:
         self._added = added_maps
         self._executor: ProcessPoolExecutor | None = None
         if worker_count > 1:
-            self._executor = ProcessPoolExecutor(worker_count, initializer=_start, initargs=(added_maps,))
+            self._executor = ProcessPoolExecutor(worker_count, initializer=_start_worker, initargs=(added_maps,))
 
     def __enter__(self) -> _Pool:
         if self._executor is None:
