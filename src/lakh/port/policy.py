@@ -48,6 +48,7 @@ _FUNCTION = re.compile(
 _NAMESPACE = re.compile(r"\bnamespace[ \t]+([A-Za-z_][\w:]*)[ \t\n]*\{?")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _OWN_WORD = re.compile(r"cuda|Cuda|CUDA|cupti|Cupti|CUPTI")
+_OWN_PARTS = ("uda", "UDA", "upti", "UPTI")
 _API_HINT = re.compile(r"\b(?:cuda|cu|CU|nccl|cublas|cudnn|cufft|curand|cusparse|cusolver)[A-Z_]\w+\s*\(")
 _MUSA_MAP = re.compile(r"^[ \t]*#[ \t]*define[ \t]+cu\w+[ \t]+mu\w+", re.M)
 _ENGLISH = frozenset(
@@ -169,7 +170,7 @@ def gather(text: str, maps: Maps) -> FileEvidence:
     if _API_HINT.search(text):
         names.update(_FUNCTION.findall(text))
     every = Counter(_IDENTIFIER.findall(text)) if _OWN_WORD.search(text) else Counter()
-    counted = {name: count for name, count in every.items() if _OWN_WORD.search(name)}
+    counted = {name: count for name, count in every.items() if any(part in name for part in _OWN_PARTS)}
     api = sum(count for name, count in counted.items() if maps.is_api(name))
     own = {name for name in names if _API_SHAPE.match(name) or maps.is_api(name)}
     if len(own) > LARGEST_OWN:

@@ -55,6 +55,7 @@ UNMAPPED = re.compile(
     r"|this_cluster|cluster_group|cluster_sync|map_shared_rank|this_multi_grid|multi_grid_group)\b"
 )
 """Hazards whose name is in no map."""
+UNMAPPED_HINTS = ("memcpy_async", "pipeline", "_matrix_sync", "mma_sync", "cluster", "multi_grid", "map_shared_rank")
 
 DEVICE_WORD = re.compile(r"__global__|__device__|threadIdx|blockIdx|<<<|__shared__|_sync\b")
 """A file that holds device code."""
@@ -63,22 +64,45 @@ FULL_MASK = re.compile(r"(?<![\w.])0x[fF]{8}[uU]?[lL]*(?!\w)|(?<![\w.])(?:\(unsi
 MASK_CALL = re.compile(
     r"\b__(?:shfl(?:_up|_down|_xor)?|ballot|any|all|match_any|match_all|reduce_\w+)_sync\s*\(|\b__syncwarp\s*\(\s*0x"
 )
-WARP_WIDTH = re.compile(
-    r"#[ \t]*define[ \t]+\w*(?:WARP|LANE)\w*[ \t]+\(?(?:32|31|5)[uU]?\)?(?!\w)"
-    r"|\b(?:constexpr|const|static)\b[^;{}()\n]*\b\w*(?:[wW]arp|WARP|[lL]ane|LANE)\w*\s*(?:=\s*|\{\s*)(?:32|31|5)[uU]?(?!\w)"
-    r"|\b(?:threadIdx\s*\.\s*[xyz]|tid|tidx|thread_idx|threadId|lane\w*|thread_id)\s*(?:%\s*32|/\s*32|&\s*31|&\s*0x1[fF]|>>\s*5)(?!\w)"
-    r"|\bblockDim\s*\.\s*[xyz]\s*(?:/\s*32|>>\s*5|\+\s*31)(?!\w)"
-    r"|\btiled_partition\s*<\s*32\s*>"
+WARP_WIDTH: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = (
+    (re.compile(r"#[ \t]*define[ \t]+\w*(?:WARP|LANE)\w*[ \t]+\(?(?:32|31|5)[uU]?\)?(?!\w)"), ("WARP", "LANE")),
+    (
+        re.compile(
+            r"\b(?:constexpr|const|static)\b[^;{}()\n]*\b\w*(?:[wW]arp|WARP|[lL]ane|LANE)\w*\s*(?:=\s*|\{\s*)(?:32|31|5)[uU]?(?!\w)"
+        ),
+        ("warp", "Warp", "WARP", "lane", "Lane", "LANE"),
+    ),
+    (
+        re.compile(
+            r"\b(?:threadIdx\s*\.\s*[xyz]|tid|tidx|thread_idx|threadId|lane\w*|thread_id)\s*(?:%\s*32|/\s*32|&\s*31|&\s*0x1[fF]|>>\s*5)(?!\w)"
+            r"|\bblockDim\s*\.\s*[xyz]\s*(?:/\s*32|>>\s*5|\+\s*31)(?!\w)"
+        ),
+        ("% 32", "%32", "/ 32", "/32", "& 31", "&31", "0x1f", "0x1F", ">> 5", ">>5", "+ 31", "+31"),
+    ),
+    (re.compile(r"\btiled_partition\s*<\s*32\s*>"), ("tiled_partition",)),
 )
-LANE_HINT = re.compile(r"[wW]arp|WARP|[lL]ane|LANE|%\s*32|/\s*32|&\s*31|&\s*0x1[fF]|>>\s*5|<\s*32\s*>|\+\s*31")
+"""Patterns that write 32 as the warp size, each with words without which it cannot match (a scan for words is cheap)."""
 SHUFFLE = re.compile(r"\b__shfl(?:_up|_down|_xor)?_sync\s*\(")
 BALLOT = re.compile(r"\b(?:__ballot_sync|__activemask|__match_any_sync|__match_all_sync|__ballot)\s*\(")
 WIDE_DIVISION = re.compile(r"\b(?:unsigned\s+)?__u?int128(?:_t)?\b")
-GRID_SYNC = re.compile(r"\bthis_grid\s*\(\s*\)\s*\.\s*sync\s*\(|\bgrid\w*\s*\.\s*sync\s*\(")
+GRID_SYNC = re.compile(r"this_grid\s*\(\s*\)\s*\.\s*sync\s*\(|\bgrid\w*\s*\.\s*sync\s*\(")
 NAMED_BARRIER = re.compile(r"\bbar(?:rier)?(?:\.cta)?\.(?:sync|arrive)\b(?:\.aligned)?\s+(?!0\b)(?:%?\w+)")
-CAPABILITY = re.compile(
-    r"(?<=\w)(?:\.|->)(?:major|minor)\s*(?:>=|<=|==|!=|<|>(?!>))\s*\d|\bcomputeCapability(?:Major|Minor)\s*(?:>=|<=|==|<|>)\s*\d"
-    r"|\b(?:cc|sm|sm_version|smVersion|compute_capability|arch)\s*(?:>=|<=|==|!=|<|>(?!>))\s*(?:[5-9]\d|1[0-2]\d)\b"
+CAPABILITY: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = (
+    (
+        re.compile(r"(?<=\w)(?:\.|->)(?:major|minor)\s*(?:>=|<=|==|!=|<|>(?!>))\s*\d"),
+        (".major", ".minor", ">major", ">minor"),
+    ),
+    (re.compile(r"\bcomputeCapability(?:Major|Minor)\s*(?:>=|<=|==|<|>)\s*\d"), ("computeCapability",)),
+    (
+        re.compile(
+            r"\b(?:cc|sm|sm_version|smVersion|compute_capability|arch)\s*(?:>=|<=|==|!=|<|>(?!>))\s*(?:[5-9]\d|1[0-2]\d)\b"
+        ),
+        tuple(
+            f"{name}{operator}"
+            for name in ("cc", "sm", "ersion", "capability", "arch")
+            for operator in (" ", "<", ">", "=")
+        ),
+    ),
 )
 PASTE = re.compile(
     r"\b(?:cuda|cu|CUDA|CU|cublas|CUBLAS|nccl|cudnn|cufft|cusparse|cusolver|curand)\w*\s*##|##\s*(?:cuda|CUDA|cublas)\w*"
@@ -112,3 +136,11 @@ def hazard_of(name: str) -> str | None:
         if pattern.fullmatch(name):
             return code
     return None
+
+
+def found(patterns: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...], text: str) -> list[re.Match[str]]:
+    """Every match, in order; a pattern is run only where one of its words is in the text."""
+    matches = [
+        match for pattern, words in patterns if any(word in text for word in words) for match in pattern.finditer(text)
+    ]
+    return sorted(matches, key=lambda match: match.start())

@@ -579,23 +579,22 @@ def _hazards(work: _Work) -> None:
                     work.edit(
                         match.start(), match.start() + prefix.end(), hazards.PASTED_PREFIX[prefix.group()], priority=2
                     )
-    for pattern, code, hints in (
-        (hazards.CAPABILITY, "LP124", ("major", "minor", "computeCap", "cc", "sm", "capability", "arch")),
-        (hazards.GRID_SYNC, "LP130", ("sync",)),
-    ):
-        for match in pattern.finditer(text) if any(hint in text for hint in hints) else ():
-            if not _in_quiet(work, match.start()):
-                work.report(code, match.start(), f"{_flat(match.group())}")
+    for match in hazards.found(hazards.CAPABILITY, text):
+        if not _in_quiet(work, match.start()):
+            work.report("LP124", match.start(), _flat(match.group()))
+    for match in hazards.GRID_SYNC.finditer(text) if "grid" in text and "sync" in text else ():
+        if not _in_quiet(work, match.start()):
+            work.report("LP130", match.start(), _flat(match.group()))
     if not hazards.DEVICE_WORD.search(text) and "memcpy_async" not in text:
         return
-    for match in hazards.UNMAPPED.finditer(text):
+    for match in hazards.UNMAPPED.finditer(text) if any(word in text for word in hazards.UNMAPPED_HINTS) else ():
         name = match.group()
         hazard = hazards.hazard_of(name)
         if hazard is not None and (hazard, name) not in work.seen and not _in_quiet(work, match.start()):
             work.seen[hazard, name] = 1
             work.report(hazard, match.start(), f"{name}: {CODES[hazard].title}", name=name)
     lanes = work.context.warp_lanes
-    for match in hazards.WARP_WIDTH.finditer(text) if hazards.LANE_HINT.search(text) else ():
+    for match in hazards.found(hazards.WARP_WIDTH, text):
         if not _in_quiet(work, match.start()):
             work.report(
                 "LP110",
