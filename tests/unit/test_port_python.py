@@ -104,8 +104,15 @@ def test_text_and_the_projects_own_words_stay(text: str) -> None:
         "import torch, torch_musa\nok = torch.cuda.is_available() or torch.musa.is_available()\n",
     ],
 )
-def test_code_that_already_speaks_of_musa_is_left_alone(text: str) -> None:
-    assert port(text).text == text
+def test_code_that_already_speaks_of_musa_is_left_alone_and_reported(text: str) -> None:
+    result = port(text)
+    assert result.text == text
+    assert "LP318" in codes(result)
+
+
+def test_a_comment_about_musa_does_not_make_a_file_native() -> None:
+    text = "# not yet on musa\nd = 'cuda'  # musa\n"
+    assert port(text).text == text.replace("'cuda'", "'musa'")
 
 
 @pytest.mark.parametrize(
