@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import io
 import re
+import tokenize
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -45,7 +47,6 @@ _TRIGGER = re.compile(
     re.IGNORECASE,
 )
 _NATIVE = re.compile(r"(?<![A-Za-z])(?:musa|mccl|MUSA|MCCL)(?![a-z])|torch_musa|torchada|mthreads|pymtml")
-_COMMENT = re.compile(r"(?m)^([^'\"#\n]*)#.*$")
 _TORCH_PATH = re.compile(r"torch\.cuda(?:\.\w+)*")
 _URL = re.compile(r"://|www\.|@|\.(?:com|org|io)\b")
 _NVIDIA_TOOLS = frozenset(
@@ -140,7 +141,13 @@ def _run(text: str, path: str, context: PortContext, *, apply: bool) -> Translat
 
 def speaks_of_musa(text: str) -> bool:
     """True for a file with MUSA code of its own or with branches for both: what is native must not be touched."""
-    return bool(_NATIVE.search(text)) and bool(_NATIVE.search(_COMMENT.sub(r"\1", text)))
+    if not _NATIVE.search(text):
+        return False
+    try:
+        tokens = list(tokenize.generate_tokens(io.StringIO(text, newline="").readline))
+    except (tokenize.TokenError, SyntaxError, UnicodeError):
+        return True
+    return any(token.type != tokenize.COMMENT and _NATIVE.search(token.string) for token in tokens)
 
 
 def _is_of_interest(text: str, context: PortContext, words: Mapping[str, str]) -> bool:
