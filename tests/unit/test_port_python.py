@@ -270,6 +270,20 @@ def test_urls_and_unknown_cuda_variables_stay_under_the_rename_policy() -> None:
     assert port(text, RENAME).text == text
 
 
+def test_a_source_name_that_is_put_together_follows_the_new_suffix() -> None:
+    context = replace(RENAME, file_renames={"csrc/cuda/a_cuda.cu": "csrc/musa/a_musa.mu"})
+    text = "path = join('csrc', 'cuda', f'{name}_cuda.cu')\nis_device = path.endswith('.cu')\n"
+    once = port(text, context, "setup.py").text
+    assert once == "path = join('csrc', 'musa', f'{name}_musa.mu')\nis_device = path.endswith('.mu')\n"
+    assert port(once, context, "setup.py").text == once
+
+
+def test_an_operator_of_the_project_follows_the_string_that_registers_it() -> None:
+    text = "import torch\nv = torch.ops.acme.cuda_version()\nw = torch.ops.aten.cudnn_convolution(x)\n"
+    assert port(text, RENAME).text == text.replace("cuda_version", "musa_version")
+    assert port(text).text == text
+
+
 def test_a_command_is_renamed_at_once() -> None:
     text = 'template = "${cuda_path}/bin/nvcc -o x"\n'
     once = port(text, RENAME).text

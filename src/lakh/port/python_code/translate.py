@@ -90,6 +90,8 @@ _PUNCTUATION = frozenset(
         "trailing_whitespace",
     ]
 )
+_TORCH_OPERATORS = frozenset({"aten", "prims", "quantized", "c10d", "_c10d_functional", "inductor", "profiler"})
+"""Namespaces of torch.ops that PyTorch itself registers."""
 _ENTRY_FILES = frozenset({"setup.py", "conftest.py", "__main__.py"})
 _PARSE_ERRORS = (cst.ParserSyntaxError, cst.CSTValidationError, ValueError, RecursionError, TypeError)
 
@@ -564,6 +566,9 @@ class _Visitor:
         literal += nodes[1:]
         name = ".".join(dotted)
         offset = self.span(nodes[0])[0]
+        if dotted[1:2] == ["ops"] and len(dotted) > 3 and dotted[2] not in _TORCH_OPERATORS:
+            self._own_operator(literal[2:])
+            return
         self._missing_op(name, offset)
         if not _TRIGGER.search(name):
             return
@@ -595,6 +600,14 @@ class _Visitor:
         elif dotted[-1] in ("ProcessGroupNCCL",) or "cuda" in dotted[-1].lower() or "nccl" in dotted[-1].lower():
             self.work.use(name, "python", offset, None, None)
             self.work.find("LP311", offset, name=name, message=f"{name} has no recorded torch_musa counterpart")
+
+    def _own_operator(self, nodes: list[cst.Name | None]) -> None:
+        """`torch.ops.acme.cuda_version`: C++ registers the operator by a string, which follows the policy too."""
+        for node in nodes:
+            if node is not None and self.work.renames:
+                new = rename_own_words(node.value, self.work.words)
+                if new != node.value:
+                    self.replace(node, new, old=node.value)
 
     def _cuda_chain(self, dotted: list[str], literal: list[cst.Name | None], offset: int) -> None:
         name = ".".join(dotted)
@@ -932,6 +945,10 @@ class _Visitor:
             if self.work.native:
                 self.work.edit(start, end, "musa:")
             return
+        file = self._file(value) if whole.parts[-1] is node else None
+        if file is not None:
+            self._write(start, end, file)
+            return
         self._text(value, start, end)
 
     def _string(self, node: cst.SimpleString) -> None:
@@ -1000,15 +1017,16 @@ class _Visitor:
 
     def _file(self, value: str) -> str | None:
         """The path of a project file that the port renames, or a pattern for such files."""
-        if not self.work.context.file_renames or not re.fullmatch(r"[\w./*{}$-]+\.\w+", value):
+        if not self.work.context.file_renames or not re.fullmatch(r"[\w./*{}$-]*\.\w+", value):
             return None
         path = renamed_path(value, folder=self.work.folder, context=self.work.context)
         if path is not None:
             return path
         suffix = "." + value.rpartition(".")[2]
-        if "*" in value and suffix in self.work.suffixes:
-            return value.removesuffix(suffix) + self.work.suffixes[suffix]
-        return None
+        if suffix not in self.work.suffixes:
+            return None
+        new = value.removesuffix(suffix) + self.work.suffixes[suffix]
+        return rename_own_words(new, self.work.words) if self.work.renames else new
 
     def _tool_or_flag(self, value: str, start: int, end: int) -> bool:
         work = self.work
