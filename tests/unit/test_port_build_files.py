@@ -158,6 +158,19 @@ def test_cmake_comments_own_words_and_native_musa_stay(text: str) -> None:
     assert cmake(text).text == text
 
 
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("CMakeLists.txt", "if(ACME_MUSA)\n  find_package(MUSA)\nelse()\n  find_package(CUDAToolkit)\nendif()\n"),
+        ("Makefile", "ifdef MUSA\nCC = mcc\nelse\nCC = nvcc\nendif\n"),
+    ],
+)
+def test_a_build_with_a_branch_for_each_toolkit_is_left_alone_and_reported(path: str, text: str) -> None:
+    result = translate(text, path=path, context=KEEP)
+    assert result.text == text
+    assert "LP411" in codes(result)
+
+
 def test_the_rename_policy_renames_own_words_in_cmake_but_not_in_comments() -> None:
     text = 'option(ACME_USE_CUDA "Use CUDA")  # CUDA\nacme_cuda_module(acme_cuda src/cuda_pool.cu)\n'
     expected = 'option(ACME_USE_MUSA "Use MUSA")  # CUDA\nacme_musa_module(acme_musa src/musa_pool.mu)\n'

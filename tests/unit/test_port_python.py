@@ -104,8 +104,15 @@ def test_text_and_the_projects_own_words_stay(text: str) -> None:
         "import torch, torch_musa\nok = torch.cuda.is_available() or torch.musa.is_available()\n",
     ],
 )
-def test_code_that_already_speaks_of_musa_is_left_alone(text: str) -> None:
-    assert port(text).text == text
+def test_code_that_already_speaks_of_musa_is_left_alone_and_reported(text: str) -> None:
+    result = port(text)
+    assert result.text == text
+    assert "LP318" in codes(result)
+
+
+def test_a_comment_about_musa_does_not_make_a_file_native() -> None:
+    text = "# not yet on musa\nd = 'cuda'  # musa\n"
+    assert port(text).text == text.replace("'cuda'", "'musa'")
 
 
 @pytest.mark.parametrize(
@@ -261,6 +268,20 @@ def test_a_renamed_module_is_followed_in_imports() -> None:
 def test_urls_and_unknown_cuda_variables_stay_under_the_rename_policy() -> None:
     text = 'a = "https://docs.nvidia.com/cuda/index.html"\nb = "CUDA_DEVICE_MAX_CONNECTIONS"\n'
     assert port(text, RENAME).text == text
+
+
+def test_a_source_name_that_is_put_together_follows_the_new_suffix() -> None:
+    context = replace(RENAME, file_renames={"csrc/cuda/a_cuda.cu": "csrc/musa/a_musa.mu"})
+    text = "path = join('csrc', 'cuda', f'{name}_cuda.cu')\nis_device = path.endswith('.cu')\n"
+    once = port(text, context, "setup.py").text
+    assert once == "path = join('csrc', 'musa', f'{name}_musa.mu')\nis_device = path.endswith('.mu')\n"
+    assert port(once, context, "setup.py").text == once
+
+
+def test_an_operator_of_the_project_follows_the_string_that_registers_it() -> None:
+    text = "import torch\nv = torch.ops.acme.cuda_version()\nw = torch.ops.aten.cudnn_convolution(x)\n"
+    assert port(text, RENAME).text == text.replace("cuda_version", "musa_version")
+    assert port(text).text == text
 
 
 def test_a_command_is_renamed_at_once() -> None:

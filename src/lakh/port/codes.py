@@ -532,6 +532,14 @@ _PYTHON = (
         "Fix the syntax first (a Python 2 file, a template, or cut off).",
         2,
     ),
+    _code(
+        "LP318",
+        "warning",
+        "Python file that already has MUSA code: its CUDA uses were left alone",
+        "Code with a branch for each device, or native MUSA code, is damaged when its CUDA half is renamed (torchada#87).",
+        "Look at the CUDA uses that are left; port them by hand where no MUSA branch covers them.",
+        2,
+    ),
 )
 
 _BUILD = (
@@ -614,6 +622,14 @@ _BUILD = (
         "No source names one.",
         "Check by hand.",
         1,
+    ),
+    _code(
+        "LP411",
+        "warning",
+        "Build file that already has MUSA code: its CUDA parts were left alone",
+        "A build with a branch for each toolkit is damaged when its CUDA branch is renamed.",
+        "Look at the CUDA parts that are left.",
+        2,
     ),
 )
 

@@ -13,7 +13,7 @@ from itertools import pairwise
 from pathlib import PurePosixPath
 
 from lakh.port.build_files.cmake_syntax import Argument, Command, commands
-from lakh.port.build_files.work import NATIVE, Work
+from lakh.port.build_files.work import Work
 from lakh.port.edits import newline_of
 from lakh.port.findings import PortContext, Translation
 from lakh.port.nvcc_flags import (
@@ -66,6 +66,7 @@ def translate_cmake(text: str, *, path: str, context: PortContext, apply: bool) 
         return Translation(text=text)
     cmake = _CMake(work)
     cmake.run()
+    work.leave_native("\n".join(text[command.start : command.end] for command in cmake.commands))
     return cmake.work.result(apply=apply)
 
 
@@ -199,8 +200,6 @@ class _CMake:
     def _command(self, command: Command) -> None:
         work = self.work
         lower, first = command.lower, self._first(command)
-        if any(NATIVE.search(argument.text) for argument in command.arguments) or NATIVE.search(command.name):
-            return  # native MUSA code
         if lower == "find_package" and first in ("CUDA", "CUDAToolkit"):
             self._find_package(command, first)
         elif lower == "project":

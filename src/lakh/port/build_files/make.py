@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import PurePosixPath
 
-from lakh.port.build_files.work import NATIVE, Work
+from lakh.port.build_files.work import Work
 from lakh.port.findings import PortContext, Translation
 from lakh.port.nvcc_flags import LIBRARIES_WITHOUT_COUNTERPART, nvcc_only_flags, toolkit_path, translate_flags
 from lakh.port.own_words import renamed_path, renamed_suffixes
@@ -29,18 +29,21 @@ def translate_make(text: str, *, path: str, context: PortContext, apply: bool) -
         return Translation(text=text)
     folder = str(PurePosixPath(path).parent).removeprefix(".")
     suffixes = renamed_suffixes(context)
+    codes: list[str] = []
     for match in _LINE.finditer(text):
         line = match[0]
         comment = re.search(r"(?<!\\)#", line)
         code = line[: comment.start()] if comment else line
-        if not code.strip() or NATIVE.search(code):
+        if not code.strip():
             continue
+        codes.append(code)
         if _VERSION.search(code):
             work.find("LP409", match.start())
             continue  # a CUDA release means nothing to mcc; the line is a person's to decide
         new = _translate_line(code, match.start(), work, folder, suffixes)
         if new != code:
             work.edit(match.start(), match.start() + len(code), new)
+    work.leave_native("\n".join(codes))
     return work.result(apply=apply)
 
 

@@ -70,6 +70,12 @@ class Work:
             return text
         return rename_own_words(text, self.words)
 
+    def leave_native(self, code: str) -> None:
+        """Drop every edit where `code`, the text without comments, already speaks of MUSA."""
+        if self.edits and NATIVE.search(code):
+            self.edits.clear()
+            self.find("LP411", 0)
+
     def result(self, *, apply: bool) -> Translation:
         findings = tuple(sorted(self.findings, key=lambda item: (item.line, item.column, item.code)))
         if not apply:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import io
 import re
+import tokenize
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -44,9 +46,7 @@ _TRIGGER = re.compile(
     r"cuda|nccl|nvcc|nvidia|cudnn|cublas|nvtx|nvml|triton|\.cuh?\b|TORCH_|" + "|".join(sorted(CUDA_ONLY_PACKAGES)),
     re.IGNORECASE,
 )
-_NATIVE = re.compile(
-    r"(?<![A-Za-z])(?:musa|mccl|MUSA|MCCL)(?![a-z])|torch_musa|torchada|mthreads|PrivateUse1|privateuseone"
-)
+_NATIVE = re.compile(r"(?<![A-Za-z])(?:musa|mccl|MUSA|MCCL)(?![a-z])|torch_musa|torchada|mthreads|pymtml")
 _TORCH_PATH = re.compile(r"torch\.cuda(?:\.\w+)*")
 _URL = re.compile(r"://|www\.|@|\.(?:com|org|io)\b")
 _NVIDIA_TOOLS = frozenset(
@@ -90,6 +90,8 @@ _PUNCTUATION = frozenset(
         "trailing_whitespace",
     ]
 )
+_TORCH_OPERATORS = frozenset({"aten", "prims", "quantized", "c10d", "_c10d_functional", "inductor", "profiler"})
+"""Namespaces of torch.ops that PyTorch itself registers."""
 _ENTRY_FILES = frozenset({"setup.py", "conftest.py", "__main__.py"})
 _PARSE_ERRORS = (cst.ParserSyntaxError, cst.CSTValidationError, ValueError, RecursionError, TypeError)
 
@@ -125,6 +127,9 @@ def _run(text: str, path: str, context: PortContext, *, apply: bool) -> Translat
         _Visitor(work, chunk, module).walk(module)
     if tree is not None:
         work.finish(tree)
+    if work.edits and speaks_of_musa(text):
+        work.edits.clear()
+        work.findings.append(finding("LP318", path=path, line=1))
     findings = tuple(sorted(work.findings, key=lambda item: (item.line, item.column, item.code)))
     uses = tuple(work.uses)
     if not apply:
@@ -134,6 +139,17 @@ def _run(text: str, path: str, context: PortContext, *, apply: bool) -> Translat
         broken = finding("LP509", path=path, line=1, message="The translation would not parse; the file was left alone")
         return Translation(text=text, findings=(*findings, broken), uses=uses)
     return Translation(text=new, findings=findings, uses=uses, changed_line_count=changed)
+
+
+def speaks_of_musa(text: str) -> bool:
+    """True for a file with MUSA code of its own or with branches for both: what is native must not be touched."""
+    if not _NATIVE.search(text):
+        return False
+    try:
+        tokens = list(tokenize.generate_tokens(io.StringIO(text, newline="").readline))
+    except (tokenize.TokenError, SyntaxError, UnicodeError):
+        return True
+    return any(token.type != tokenize.COMMENT and _NATIVE.search(token.string) for token in tokens)
 
 
 def _is_of_interest(text: str, context: PortContext, words: Mapping[str, str]) -> bool:
@@ -396,7 +412,6 @@ class _Visitor:
             cst.ImportFrom: self._import_from,  # type: ignore[dict-item]
             cst.SimpleString: self._string,  # type: ignore[dict-item]
             cst.FormattedStringText: self._format_text,  # type: ignore[dict-item]
-            cst.If: self._if,  # type: ignore[dict-item]
             cst.Call: self._call,  # type: ignore[dict-item]
             cst.List: self._list,  # type: ignore[dict-item]
         }
@@ -437,29 +452,7 @@ class _Visitor:
         if old is None or self.work.text[start:end] == old:
             self.work.edit(start, end, new)
 
-    def beside_native(self) -> bool:
-        """True where the statement around already speaks of MUSA: code with both branches is left alone."""
-        for index in range(len(self.stack) - 1, -1, -1):
-            node = self.stack[index]
-            if isinstance(node, cst.SimpleStatementLine):
-                return bool(_NATIVE.search(self.code(node)))
-            if isinstance(node, cst.If | cst.While):
-                return bool(_NATIVE.search(self.code(node.test)))
-            if isinstance(node, cst.FunctionDef | cst.ClassDef | cst.Decorator):
-                return False
-        return False
-
     # Names
-
-    def _if(self, node: cst.If) -> bool:
-        if self.stack and isinstance(self.stack[-1], cst.If) and self.stack[-1].orelse is node:
-            return True  # the head of the chain has looked at every test
-        branch: cst.CSTNode | None = node
-        while isinstance(branch, cst.If):
-            if _NATIVE.search(self.code(branch.test)):
-                return False
-            branch = branch.orelse
-        return True
 
     def _name(self, node: cst.Name) -> None:
         parent = self.stack[-1] if self.stack else None
@@ -546,7 +539,7 @@ class _Visitor:
         if row is None or row.musa is None or row.kind != "runtime":
             return False
         self.work.use(part.value, "runtime", self.span(part)[0], row.musa, row)
-        if self.work.native and not self.beside_native():
+        if self.work.native:
             self.replace(part, row.musa, old=part.value)
         return True
 
@@ -560,8 +553,6 @@ class _Visitor:
             new = ATTRIBUTES[value]
         else:
             return False
-        if self.beside_native():
-            return True
         self.work.use(f"tensor.{value}", "python", offset, new, self.work.context.maps.python(f"tensor.{value}"))
         if self.work.native:
             self.replace(part, new, old=value)
@@ -575,8 +566,11 @@ class _Visitor:
         literal += nodes[1:]
         name = ".".join(dotted)
         offset = self.span(nodes[0])[0]
+        if dotted[1:2] == ["ops"] and len(dotted) > 3 and dotted[2] not in _TORCH_OPERATORS:
+            self._own_operator(literal[2:])
+            return
         self._missing_op(name, offset)
-        if not _TRIGGER.search(name) or self.beside_native():
+        if not _TRIGGER.search(name):
             return
         if name.startswith(EXTENSION_MODULE + "."):
             self._extension_attribute(dotted[3], nodes, literal, offset)
@@ -606,6 +600,14 @@ class _Visitor:
         elif dotted[-1] in ("ProcessGroupNCCL",) or "cuda" in dotted[-1].lower() or "nccl" in dotted[-1].lower():
             self.work.use(name, "python", offset, None, None)
             self.work.find("LP311", offset, name=name, message=f"{name} has no recorded torch_musa counterpart")
+
+    def _own_operator(self, nodes: list[cst.Name | None]) -> None:
+        """`torch.ops.acme.cuda_version`: C++ registers the operator by a string, which follows the policy too."""
+        for node in nodes:
+            if node is not None and self.work.renames:
+                new = rename_own_words(node.value, self.work.words)
+                if new != node.value:
+                    self.replace(node, new, old=node.value)
 
     def _cuda_chain(self, dotted: list[str], literal: list[cst.Name | None], offset: int) -> None:
         name = ".".join(dotted)
@@ -703,7 +705,7 @@ class _Visitor:
         self.work.use(dotted, "python", offset, new, None, "a module of torch_musa 2.7.1")
         if new is None:
             self.work.find("LP311", offset, name=dotted, message=f"torch_musa 2.7.1 has no counterpart of {dotted}")
-        elif self.work.native and not self.beside_native():
+        elif self.work.native:
             if alias.asname is None:  # the statement also binds torch
                 source = self.work.names.imported.get("torch")
                 separate = re.search(r"^\s*import torch\s*(?:$|[,;#])", self.work.text, re.MULTILINE)
@@ -794,7 +796,7 @@ class _Visitor:
                 self.work.find("LP311", self.span(alias.name)[0], name=name, message=message)
         if any(row is not None and row.musa is None for _, row in rows):
             return  # the whole statement would fail
-        if not self.work.native or self.beside_native() or node.module is None:
+        if not self.work.native or node.module is None:
             return
         self.replace(node.module, new, old=module)
         for alias, row in rows:
@@ -819,7 +821,7 @@ class _Visitor:
         )
         if name == "cudnn":
             self.work.find("LP313", self.span(alias.name)[0], name=f"{module}.{name}")
-        if self.work.native and not self.beside_native():
+        if self.work.native:
             self.replace(alias.name, new if alias.asname is not None else f"{new} as {name}", old=name)
 
     def _torch_member(self, alias: cst.ImportAlias, module: str) -> None:
@@ -851,7 +853,7 @@ class _Visitor:
                     self.work.find("LP309", offset, name=known)
             else:
                 staying.append(self.code(alias).rstrip(", \t\r\n"))
-        if not moving or not self.work.native or self.beside_native() or node.module is None:
+        if not moving or not self.work.native or node.module is None:
             return
         if not staying:
             self.replace(node.module, MUSA_EXTENSION_MODULE, old=EXTENSION_MODULE)
@@ -937,11 +939,15 @@ class _Visitor:
             return
         if self._is_documentation(whole):
             return
-        if value == "cuda:" and whole.parts[0] is node and len(whole.parts) == 2 and not self.beside_native():
+        if value == "cuda:" and whole.parts[0] is node and len(whole.parts) == 2:
             self.work.use("device string", "device-string", start, "musa:", None, "device type of torch_musa")
             self.work.find("LP303", start, message=f'Device string "{value}"')
             if self.work.native:
                 self.work.edit(start, end, "musa:")
+            return
+        file = self._file(value) if whole.parts[-1] is node else None
+        if file is not None:
+            self._write(start, end, file)
             return
         self._text(value, start, end)
 
@@ -958,7 +964,7 @@ class _Visitor:
             if self.work.renames:
                 self._text(value, start, end)
             return
-        if self.beside_native() or not self._value(value, start, end):
+        if not self._value(value, start, end):
             self._text(value, start, end)
 
     def _is_documentation(self, node: cst.CSTNode) -> bool:
@@ -1011,15 +1017,16 @@ class _Visitor:
 
     def _file(self, value: str) -> str | None:
         """The path of a project file that the port renames, or a pattern for such files."""
-        if not self.work.context.file_renames or not re.fullmatch(r"[\w./*{}$-]+\.\w+", value):
+        if not self.work.context.file_renames or not re.fullmatch(r"[\w./*{}$-]*\.\w+", value):
             return None
         path = renamed_path(value, folder=self.work.folder, context=self.work.context)
         if path is not None:
             return path
         suffix = "." + value.rpartition(".")[2]
-        if "*" in value and suffix in self.work.suffixes:
-            return value.removesuffix(suffix) + self.work.suffixes[suffix]
-        return None
+        if suffix not in self.work.suffixes:
+            return None
+        new = value.removesuffix(suffix) + self.work.suffixes[suffix]
+        return rename_own_words(new, self.work.words) if self.work.renames else new
 
     def _tool_or_flag(self, value: str, start: int, end: int) -> bool:
         work = self.work
