@@ -105,7 +105,7 @@ def measure(found: Port, below: str) -> dict[str, object]:
 
 
 def speed(found: Port, below: str) -> str:
-    """Lines a CPU second of the C++ translator in one process, beside a plain rename of words on the same machine now."""
+    """Lines a CPU second of the C++ translator in one process, beside a plain rename of words."""
     files = [
         (file.source.path, file.source.text)
         for file in found.files

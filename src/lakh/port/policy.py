@@ -165,7 +165,9 @@ def gather(text: str, maps: Maps) -> FileEvidence:
     for name, paren, value in _DEFINE.findall(text):
         if value in GUARD_MACROS and not paren and name not in GUARD_MACROS:
             aliases[name] = value
-        names.add(name)
+        # A macro of a CUDA name is a shim for an old toolkit or another platform, not a name of the project.
+        if not maps.is_api(name):
+            names.add(name)
     names.update(_TYPE.findall(text))
     if _API_HINT.search(text):
         names.update(_FUNCTION.findall(text))

@@ -284,9 +284,16 @@ def _in_quiet(work: _Work, position: int) -> bool:
 def _includes(work: _Work) -> None:
     for match in INCLUDE.finditer(work.text):
         group = 2 if match.group(2) else 4
-        if _in_quiet(work, match.start()) or _is_held(work, match.start()):
+        if _in_quiet(work, match.start()):
             continue
         include = match.group(group)
+        if _is_held(work, match.start()):
+            row = work.context.maps.api(include)
+            if row is not None and row.kind == "header":
+                reason = "in a branch for MUSA or another backend; left"
+                work.use(include, "header", row.status, match.start(group), reason, include)
+                work.edit(match.start(group), match.end(group), include, priority=1)
+            continue
         result = translate_include(include, path=work.path, context=work.context, words=work.words, files=work.files)
         start = match.start(group)
         # An include that stays is an edit too: it shields its path from the word table.
