@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -67,3 +68,12 @@ def test_the_check_survives_any_pair(old: str, new: str) -> None:
 @given(st.text(alphabet="ABX01 ()!&|<>=+-*/%?:defined\"'", max_size=60))
 def test_a_condition_never_crashes(text: str) -> None:
     assert evaluate(text, {"A": 1, "B": None}) in (True, False, None)
+
+
+@pytest.mark.parametrize(
+    "piece", ["cuda((((\n", "asm(cuda\n", 'R"(cuda\n', "/* cuda\n", "#if __CUDA_ARCH__ \\\n", "cuda'\"\n"]
+)
+def test_unbalanced_text_takes_no_more_than_its_length(piece: str) -> None:
+    text = piece * 3_000
+    result = translate(text, path="a.cu", context=CONTEXTS[0])
+    assert len(result.text) >= len(text)

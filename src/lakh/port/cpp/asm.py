@@ -44,6 +44,10 @@ class AsmStatement:
         return self.is_plain and not self.template.strip()
 
 
+LONGEST_STATEMENT = 8_000
+"""Characters of the longest asm statement or call that is looked at."""
+
+
 def find_asm(text: str, skip: list[tuple[int, int]]) -> list[AsmStatement]:
     """Every asm statement outside comments and strings.
 
@@ -65,9 +69,10 @@ def find_asm(text: str, skip: list[tuple[int, int]]) -> list[AsmStatement]:
 
 
 def closing(text: str, opening: int) -> int | None:
-    """Position of the parenthesis that closes the one at `opening`, strings and comments skipped; None if there is none."""
+    """Position of the parenthesis that closes the one at `opening`, strings and comments skipped; None if there is none
+    within LONGEST_STATEMENT, so that unbalanced text costs no more than a line of it."""
     depth = 0
-    for match in _PAREN.finditer(text, opening):
+    for match in _PAREN.finditer(text, opening, opening + LONGEST_STATEMENT):
         token = match.group()
         if token == "(":
             depth += 1

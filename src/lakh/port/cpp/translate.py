@@ -24,15 +24,18 @@ from lakh.port.cpp.words import Word, WordTable, word_table
 from lakh.port.findings import Finding, PortContext, Translation, Use, finding
 from lakh.port.maps import Status
 
-_TOKEN = re.compile(
+_RAW_STRING = r"(?:u8|[uUL])?R\"([^()\\\s]{0,16})\([\s\S]*?\)\1\"|"
+_TOKEN_PATTERN = (
     r"//(?:[^\n\\]|\\[\s\S])*"
-    r"|/\*[\s\S]*?(?:\*/|\Z)"
-    r"|(?:u8|[uUL])?R\"([^()\\\s]{0,16})\([\s\S]*?\)\1\""
-    r"|(?:u8|[uUL])?\"(?:\\[\s\S]|[^\"\\\n])*\""
+    r"|/\*[\s\S]*?(?:\*/|\Z)|" + _RAW_STRING + r"(?:u8|[uUL])?\"(?:\\[\s\S]|[^\"\\\n])*\""
     r"|(?:u8|[uUL])?'(?:\\.|[^'\\\n])+'"
     r"|[A-Za-z_]\w*"
     r"|\.?\d(?:[eEpP][+-]|[\w.]|'\w)*"
 )
+_TOKEN = re.compile(_TOKEN_PATTERN)
+_TOKEN_WITHOUT_RAW = re.compile(_TOKEN_PATTERN.replace(_RAW_STRING, ""))
+"""For text in which no raw string ends: looking for the end of each would take time with the square of their number."""
+_RAW_END = re.compile(r"\)[^()\\\s]{0,16}\"")
 _CUDA_HINT = re.compile(
     r"(?i)cu|nccl|nv|npp|cut[el]|\basm\b|__asm|warp|__shfl|__ballot|__global__|__device__|threadIdx|thrust|this_grid|tex\dD"
 )
@@ -203,7 +206,8 @@ def _tokens(work: _Work) -> None:
     """Split into names, strings and the rest; keep the names that the word table, a guard or a hazard knows."""
     get, names, quiet, strings = work.words.get, work.names, work.quiet, work.strings
     known = work.words._known
-    for match in _TOKEN.finditer(work.text):
+    pattern = _TOKEN if 'R"' in work.text and _RAW_END.search(work.text) else _TOKEN_WITHOUT_RAW
+    for match in pattern.finditer(work.text):
         token = match.group()
         first = token[0]
         if first == "_" or first.isalpha():
