@@ -340,7 +340,8 @@ def _includes(
     expected: dict[str, tuple[str, bool, bool]] = {}
     for match in INCLUDE.finditer(old):
         include = match.group(2) or match.group(4)
-        result = translate_include(include, path=path, context=context, words=words, files=files)
+        is_quoted = (match.group(1) or match.group(3)) == '"'
+        result = translate_include(include, path=path, context=context, words=words, files=files, is_quoted=is_quoted)
         expected[result.text] = (
             include,
             result.is_own and files.find(include, from_path=path) is not None,

@@ -184,3 +184,9 @@ def test_every_name_without_a_musa_name_is_listed_with_its_line() -> None:
 def test_crlf_and_bytes_that_are_not_utf8_come_out_as_they_went_in() -> None:
     text = b"// \xff caf\xc3\xa9\r\ncudaFree(p);\r\n".decode("utf-8", errors="surrogateescape")
     assert run(text) == text.replace("cudaFree", "musaFree")
+
+
+def test_an_include_in_angle_brackets_is_the_toolkits_although_the_project_has_a_file_of_that_name() -> None:
+    context = PortContext(own_files=frozenset({"vendors/cuda.h", "vendors/main.cu"}))
+    assert run("#include <cuda.h>\n", context, "vendors/main.cu") == "#include <musa.h>\n"
+    assert run('#include "cuda.h"\n', context, "vendors/main.cu") == '#include "cuda.h"\n'

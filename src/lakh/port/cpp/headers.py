@@ -77,15 +77,19 @@ class ProjectFiles:
 
 
 def translate_include(
-    include: str, *, path: str, context: PortContext, words: WordTable, files: ProjectFiles
+    include: str, *, path: str, context: PortContext, words: WordTable, files: ProjectFiles, is_quoted: bool = True
 ) -> Include:
-    """What an include becomes: the project's own follow their file, CUDA's follow the map, all others stay."""
-    own = files.find(include, from_path=path)
+    """What an include becomes: the project's own follow their file, CUDA's follow the map, all others stay.
+
+    `<cuda.h>` is CUDA's although the project has a file of that name; `"cuda.h"` beside such a file is the project's.
+    """
+    row = context.maps.api(include)
+    is_toolkit = not is_quoted and row is not None and row.kind == "header" and "/" not in include
+    own = None if is_toolkit else files.find(include, from_path=path)
     if own is not None:
         new = files.renames.get(own, own)
         text = include if new == own else _renamed(include, own, new, path, files)
         return Include(text=text, is_cuda=False, is_own=True, status="same-semantics", reason="a file of the project")
-    row = context.maps.api(include)
     if row is not None and row.kind == "header":
         return Include(text=row.musa or include, is_cuda=True, is_own=False, status=row.status, reason=row.reason)
     head = include.split("/", 1)[0]

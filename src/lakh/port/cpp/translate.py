@@ -298,7 +298,14 @@ def _includes(work: _Work) -> None:
                 work.use(include, "header", row.status, match.start(group), reason, include)
                 work.edit(match.start(group), match.end(group), include, priority=1)
             continue
-        result = translate_include(include, path=work.path, context=work.context, words=work.words, files=work.files)
+        result = translate_include(
+            include,
+            path=work.path,
+            context=work.context,
+            words=work.words,
+            files=work.files,
+            is_quoted=match.group(group - 1) == '"',
+        )
         start = match.start(group)
         # An include that stays is an edit too: it shields its path from the word table.
         work.edit(start, match.end(group), result.text, priority=1)
