@@ -45,9 +45,17 @@ _FUNCTION = re.compile(
     r"\((?:[^;{}()#]|\([^;{}()]*\)){0,800}\)[ \t\n]*(?:const|noexcept|override|\s)*\{",
     re.M,
 )
+_VARIABLE = re.compile(
+    r"\b(?!return\b|case\b|goto\b|else\b|throw\b|new\b|delete\b|sizeof\b|not\b|and\b|or\b)[A-Za-z_][\w:]*(?:<[^<>;\n]*>)?"
+    r"[ \t]*(?:[*&]+[ \t]*|[ \t])((?:cuda|cublas|cufft|curand|cusparse|cusolver|cupti|nccl|cudnn)[A-Z]\w*)[ \t]*(?=[;,=\[){:])"
+)
+"""A variable, field or parameter whose name looks like an API call."""
 _NAMESPACE = re.compile(r"\bnamespace[ \t]+([A-Za-z_][\w:]*)[ \t\n]*\{?")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _OWN_WORD = re.compile(r"cuda|Cuda|CUDA|cupti|Cupti|CUPTI")
+_LOCAL_HINT = re.compile(
+    r"[ \t*&](?:cuda|cublas|cufft|curand|cusparse|cusolver|cupti|nccl|cudnn)[A-Z]\w*[ \t]*[;,=\[){:]"
+)
 _OWN_PARTS = ("uda", "UDA", "upti", "UPTI")
 _API_HINT = re.compile(r"\b(?:cuda|cu|CU|nccl|cublas|cudnn|cufft|curand|cusparse|cusolver)[A-Z_]\w+\s*\(")
 _MUSA_MAP = re.compile(r"^[ \t]*#[ \t]*define[ \t]+cu\w+[ \t]+mu\w+", re.M)
@@ -171,6 +179,8 @@ def gather(text: str, maps: Maps) -> FileEvidence:
     names.update(_TYPE.findall(text))
     if _API_HINT.search(text):
         names.update(_FUNCTION.findall(text))
+    if _LOCAL_HINT.search(text):
+        names.update(name for name in _VARIABLE.findall(text) if not maps.is_api(name))
     every = Counter(_IDENTIFIER.findall(text)) if _OWN_WORD.search(text) else Counter()
     counted = {name: count for name, count in every.items() if any(part in name for part in _OWN_PARTS)}
     api = sum(count for name, count in counted.items() if maps.is_api(name))

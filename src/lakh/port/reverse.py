@@ -27,7 +27,15 @@ from lakh.port.maps import Maps
 _IDENTIFIER = re.compile(r"\b[A-Za-z_]\w*\b")
 _NOT_A_VALUE = re.compile(r"_H_*\Z|_HPP_*\Z|^__\w+__\Z")
 """Include guards and macros of the compiler: defining them would change what conditions say."""
+_GUARD = re.compile(r"(?i)_h_*\Z")
 _COMPILER = """\
+#define __get_laneid() 0u
+#define __get_lanemask_lt() 0u
+#define __get_lanemask_le() 0u
+#define __get_lanemask_gt() 0u
+#define __get_lanemask_ge() 0u
+#define __bfe_u32(value, start, count) (((value) >> (start)) & ((1u << (count)) - 1u))
+#define __musa_exit() ((void)0)
 #ifdef __CUDACC__
 #define __MUSACC__ 1
 #endif
@@ -113,13 +121,20 @@ def reverse_header(texts: Iterable[tuple[str, str]], words: WordTable) -> str:
 
 
 def stand_in_headers(maps: Maps, texts: Iterable[str]) -> dict[str, str]:
-    """For each MUSA header that the texts include, a file that includes the CUDA header it stands for."""
+    """For each MUSA header that the texts include, a file that includes the CUDA header it stands for.
+
+    Include guards that conditions ask for (`#ifdef __musa_musa_h__`) are defined where their CUDA header was read.
+    """
+    texts = list(texts)
+    asked = {name for text in texts for row in conditions(text) for name in _IDENTIFIER.findall(row.text)}
+    rows = [row for name in sorted(asked) for row in maps.cuda_of(name) if _GUARD.search(row.cuda)]
+    guards = "".join(f"#ifdef {row.cuda}\n#undef {row.musa}\n#define {row.musa}\n#endif\n" for row in rows)
     wanted = {match.group(2) for text in texts for match in INCLUDE.finditer(text) if match.group(2)}
     stand_ins: dict[str, str] = {}
     for name in maps.api_names():
         row = maps.api(name) if name.endswith((".h", ".hpp", ".cuh")) else None
         if row is not None and row.musa is not None and row.musa in wanted and row.musa != name:
-            stand_ins.setdefault(row.musa, f"#pragma once\n#include <{name}>\n")
+            stand_ins.setdefault(row.musa, f"#pragma once\n#include <{name}>\n{guards}")
     for include in wanted:
         if include.startswith("musa/"):
             stand_ins.setdefault(include, f"#pragma once\n#include <cuda/{include[5:]}>\n")
