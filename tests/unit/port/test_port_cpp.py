@@ -79,6 +79,11 @@ def test_own_words_stay_under_keep_and_change_under_rename() -> None:
     assert run(text, RENAME) == "class AcmeMusaPool {}; void acme_musa_check(); #define ACME_MUSA 1\n"
 
 
+def test_constants_of_other_interfaces_keep_their_cuda_word() -> None:
+    text = "f(EGL_CUDA_DEVICE_NV, AV_PIX_FMT_CUDA);\n"
+    assert run(text, RENAME) == text
+
+
 def test_a_name_that_the_project_defines_stays_under_keep() -> None:
     context = PortContext(own_names=frozenset({"cudaCheck"}))
     assert run("cudaCheck(cudaFree(p));\n", context) == "cudaCheck(musaFree(p));\n"

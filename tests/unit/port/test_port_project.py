@@ -319,7 +319,8 @@ def test_a_path_that_is_not_there_or_not_code_is_refused(tmp_path: Path) -> None
 
 
 def test_a_variable_whose_name_looks_like_an_api_call_stays(tmp_path: Path) -> None:
-    text = "void f(State *cudaConsumer) {\n  Thing cudaProducer;\n  cudaProducer.run(cudaConsumer);\n  cudaNewCall(1);\n}\n"
+    body = "  Thing cudaProducer;\n  cudaProducer.run(cudaConsumer);\n  cudaNewCall(1);\n"
+    text = f"void f(State *cudaConsumer) {{\n{body}}}\n"
     result = port(tree(tmp_path / "src", {"a.cu": text})).files[0].result
     assert result.text == text.replace("cudaNewCall", "musaNewCall")
     assert {row.code for row in result.findings if row.severity == "error"} == {"LP205"}

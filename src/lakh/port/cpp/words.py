@@ -109,8 +109,10 @@ _OWN_TARGET: Mapping[str, str] = {
 
 _NO_COUNTERPART = re.compile(
     r"(?:nvOF|NvOF|NV_OF|PFNNvOF|cuvid|CUVID|NvEnc|nvEnc|NV_ENC|optix|Optix|OPTIX|cuFile|CUfile|cutensor|CUTENSOR|nvcomp)\w*\Z"
+    r"|(?:EGL|GL|VK|AV|CL|MPIX|UCS|UCT|UCP|IBV)_\w*\Z"
 )
-"""Names of NVIDIA libraries for which no source names a MUSA library: no word in them is renamed."""
+"""Names of NVIDIA libraries for which no source names a MUSA library, and constants of other interfaces that name CUDA
+(`EGL_CUDA_DEVICE_NV`, `AV_PIX_FMT_CUDA`): no word in them is renamed."""
 
 _SKIPPED_LIBRARIES = frozenset({"ptx", "feature", "cmake", "flag", "env", "header"})
 _NOT_A_NAME = frozenset({"thrust", "cub", "nvtx", "nvml", "triton", "nvidia", "CUDA"})
