@@ -56,10 +56,9 @@ class SpecError(RequestError):
 class UnknownNameError(RequestError):
     """A name that the catalogue does not hold."""
 
-    def __init__(self, kind: str, found: str, accepted: Sequence[str], *, where: str = "") -> None:
-        super().__init__(
-            Problem(where=where or kind, found=found, accepted=list_names(accepted), hint=nearest_hint(found, accepted))
-        )
+    def __init__(self, kind: str, found: str, accepted: Sequence[str], *, where: str = "", also: str = "") -> None:
+        names = f"{also}, or one of {list_names(accepted)}" if also else list_names(accepted)
+        super().__init__(Problem(where=where or kind, found=found, accepted=names, hint=nearest_hint(found, accepted)))
 
 
 class CouldNotError(LakhError):

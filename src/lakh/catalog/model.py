@@ -60,6 +60,21 @@ class Model:
     """Share of the layers that use the window, 0 to 1."""
     mtp_layer_count: int = 0
     """Multi-token-prediction layers trained with the model (DeepSeek-V3: 1)."""
+    qkv_bias: bool = False
+    """Query, key and value projections add a bias (Qwen2, GPT)."""
+    attention_output_bias: bool = False
+    mlp_bias: bool = False
+    """Every MLP matrix, each expert's and the router's included, adds a bias (GPT, gpt-oss)."""
+    norm_bias: bool = False
+    """Norms have a shift beside their scale: LayerNorm, not RMSNorm."""
+    attention_sinks: bool = False
+    """True where each head has a learned score that takes part in the softmax and no value (gpt-oss)."""
+    qk_norm: bool = False
+    """Query and key heads are normalised with a learned scale per head dimension (Qwen3)."""
+    published_parameter_count: float | None = None
+    """As the authors print it; None for cuts and proxies of a published model."""
+    published_active_parameter_count: float | None = None
+    """As the authors print it; some count the input embeddings and some do not."""
     formulae_apply: bool = True
     """False for hybrid or linear attention, where these columns do not describe the work."""
     source: str = ""
@@ -121,18 +136,37 @@ class Model:
 
     @property
     def norm_parameter_count(self) -> int:
-        """Scales of one layer's two norms (biases of a LayerNorm are below the 1 % that counts here)."""
-        return 2 * self.hidden_size
+        """Scales (and shifts) of one layer's norms: two over the hidden size, and those on heads or latents."""
+        per_norm = 2 if self.norm_bias else 1
+        count = 2 * self.hidden_size * per_norm
+        if self.qk_norm:
+            count += 2 * self.head_size
+        if self.latent_attention:
+            count += (self.latent_attention.q_lora_rank or 0) + self.latent_attention.kv_lora_rank
+        return count
+
+    @property
+    def attention_bias_count(self) -> int:
+        """Biases of one layer's attention projections (latent attention has none)."""
+        if self.latent_attention:
+            return 0
+        qkv = self.head_size * (self.head_count + 2 * self.kv_head_count) if self.qkv_bias else 0
+        return qkv + (self.hidden_size if self.attention_output_bias else 0)
+
+    def mlp_bias_count(self, ffn_size: int) -> int:
+        """Biases of one MLP of that inner width: one per column of each matrix."""
+        return (self.mlp_matrix_count - 1) * ffn_size + self.hidden_size if self.mlp_bias else 0
 
     def layer_parameter_count(self, *, moe: bool) -> int:
         """Weights of one layer, all experts included where `moe`."""
-        count = self.attention_parameter_count + self.norm_parameter_count
+        count = self.attention_parameter_count + self.attention_bias_count + self.norm_parameter_count
         if not moe:
-            return count + self.dense_mlp_parameter_count
+            return count + self.dense_mlp_parameter_count + self.mlp_bias_count(self.ffn_size)
         experts = self.experts
         assert experts is not None
-        routed = experts.expert_count * self.expert_parameter_count
-        return count + routed + self.shared_expert_parameter_count + self.router_parameter_count
+        routed = experts.expert_count * (self.expert_parameter_count + self.mlp_bias_count(experts.expert_ffn_size))
+        router = self.router_parameter_count + (experts.expert_count if self.mlp_bias else 0)
+        return count + routed + self.shared_expert_parameter_count + router
 
     @property
     def embedding_parameter_count(self) -> int:
@@ -147,7 +181,7 @@ class Model:
         count += self.dense_layer_count * self.layer_parameter_count(moe=False)
         if self.moe_layer_count:
             count += self.moe_layer_count * self.layer_parameter_count(moe=True)
-        return count + self.hidden_size
+        return count + (2 if self.norm_bias else 1) * self.hidden_size
 
     @property
     def active_parameter_count(self) -> int:
@@ -155,6 +189,7 @@ class Model:
         if self.experts is None:
             return self.parameter_count
         experts = self.experts
-        idle = (experts.expert_count - experts.experts_per_token) * self.expert_parameter_count
+        per_expert = self.expert_parameter_count + self.mlp_bias_count(experts.expert_ffn_size)
+        idle = (experts.expert_count - experts.experts_per_token) * per_expert
         count = self.parameter_count - self.moe_layer_count * idle
         return count if self.tied_embeddings else count - self.embedding_parameter_count

@@ -1,0 +1,5 @@
+"""`python -m lakh` is `lakh`."""
+
+from lakh.cli.main import main
+
+main()
