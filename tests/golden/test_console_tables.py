@@ -34,6 +34,7 @@ FOLDER = Path(__file__).parent / "cli"
 def prediction() -> Prediction:
     layout = parse_layout("tp8 pp4 vpp2 dp32 mb1 fp8")
     return Prediction(
+        data_parallel_outermost=False,
         model=catalog.model("llama3-70b"),
         layout=layout,
         cluster_name="round",
@@ -79,6 +80,7 @@ def prediction() -> Prediction:
 def candidate(words: str, *, step_time_s: float) -> Candidate:
     layout = parse_layout(words)
     return Candidate(
+        data_parallel_outermost=False,
         layout=layout,
         global_batch_sequences=1024,
         accelerator_count=layout.accelerator_count,

@@ -50,6 +50,7 @@ def candidate(layout: Layout, **parts: float) -> Candidate:
     exposed = {name: parts.get(name, 0.0) for name in EXPOSED_PARTS}
     parts_s = {name: parts.get(name, 0.0) for name in names} | {"exposed_communication_s": sum(exposed.values())}
     return Candidate(
+        data_parallel_outermost=False,
         layout=layout,
         global_batch_sequences=1024,
         accelerator_count=layout.accelerator_count,

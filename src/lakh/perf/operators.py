@@ -96,10 +96,6 @@ class LayerTime:
     """Transfers of this layer that hide behind its compute."""
 
     @property
-    def compute_forward_s(self) -> Array:
-        return self.gemm.forward + self.attention.forward + self.elementwise.forward
-
-    @property
     def compute_s(self) -> Array:
         return self.gemm.total + self.attention.total + self.elementwise.total + self.recompute_s
 

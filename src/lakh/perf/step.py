@@ -155,8 +155,7 @@ def evaluate(
     fullest_s = _fullest_stage_s(m, p, r, micro_s, layer_s, layers)
     bubble_s = _bubble_s(p, fullest_s, count, layers) + count * (fullest_s - micro_s)
 
-    forward_share = _forward_share(layers, moe_layers)
-    dp_s = _data_parallel_s(net, q, p, r, order, fullest_s * forward_share, fullest_s * (1.0 - forward_share))
+    dp_s = _data_parallel_s(net, q, p, r, order, fullest_s / 3.0, fullest_s * 2.0 / 3.0)
     optimizer_s = _optimizer_s(s, q, p, r)
     exposed = {"tp": count * tp_s, "cp": count * cp_s, "ep": count * ep_s}
     exposed["pp"] = count * send_s
@@ -356,12 +355,6 @@ def _bubble_s(p: PlanInput, stage_s: Array, count: Array, layers: LayerTimes) ->
         [p.schedule == SCHEDULE_CODE["zero-bubble"], p.schedule == SCHEDULE_CODE["dualpipe"]], [zero, dual], ordinary
     )
     return stages * stage_s
-
-
-def _forward_share(layers: LayerTimes, moe_layers: Array) -> Array:
-    layer_compute = np.where(moe_layers > 0, layers.moe.compute_s, layers.dense.compute_s)
-    forward = np.where(moe_layers > 0, layers.moe.compute_forward_s, layers.dense.compute_forward_s)
-    return forward / layer_compute
 
 
 def _data_parallel_transfers_s(
