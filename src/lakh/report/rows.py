@@ -617,8 +617,8 @@ def graph_notes(one: Rehearsal) -> list[str]:
         step_s, graph_s = job.plan.best.step_time_s, job.on_graph[-1].step_time_s
         if graph_s > 1.1 * step_s:
             notes.append(
-                f"{job.job.name}: {text.duration(graph_s)} a step instead of {text.duration(step_s)} with every flow on "
-                "the graph of the network as described, links between sites included"
+                f"{job.job.name}: {text.duration(graph_s)} a step instead of {text.duration(step_s)} with every flow "
+                "on the graph of the network as described, links between sites included"
             )
     return notes
 
