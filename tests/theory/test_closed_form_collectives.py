@@ -82,3 +82,6 @@ def test_groups_that_span_sites_share_the_long_haul() -> None:
     many = float(across.all_gather_s(np.asarray(100 * GIB), group(250, 8, concurrent=128)))
     assert many > 10.0 * one  # alone a ring is bound by its interfaces, not by the long haul
     assert float(across.send_s(np.asarray(1.0), np.asarray(1000.0))) > 0.01
+    # A pair of neighbours may be on one site while the pipeline they belong to is not: its slowest hop sets the pace.
+    near = np.asarray(400.0)
+    assert float(across.send_s(np.asarray(1.0), near)) < 0.01 < float(across.send_s(np.asarray(1.0), near, 8.0))

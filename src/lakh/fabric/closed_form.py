@@ -100,8 +100,14 @@ class CollectiveModel(Protocol):
         """Every rank sends 1/size of `message_bytes` to each rank of the group."""
         ...
 
-    def send_s(self, message_bytes: Array, stride: Array) -> Array:
-        """One rank sends to the rank `stride` further; every pair at that distance may do so at once."""
+    def send_s(self, message_bytes: Array, stride: Array, chain: Array | float = 2.0) -> Array:
+        """Every rank of a chain sends to the rank `stride` further; all `stride` chains may do so at once.
+
+        Args:
+            message_bytes: of one send [byte]
+            stride: ranks between neighbours of a chain
+            chain: ranks of a chain; a long one may cross from site to site, and its slowest hop sets its pace
+        """
         ...
 
 
@@ -251,14 +257,14 @@ class ClosedForm:
         seconds = net.launch_s + np.maximum(inner_s, outer_s) + copy_s + steps_s
         return np.where((group.size > 1.0) & (message_bytes > 0.0), seconds, 0.0)
 
-    def send_s(self, message_bytes: Array, stride: Array) -> Array:
+    def send_s(self, message_bytes: Array, stride: Array, chain: Array | float = 2.0) -> Array:
         net = self._net
         inside = stride < net.scale_up_domain_size
         pair = Group(size=np.asarray(2.0), stride=stride)
+        whole = Group(size=np.asarray(chain), stride=stride)
         inner_rate = self._inner_bytes_per_s(np.asarray(2.0)) * net.scale_up_efficiency
         inner_s = message_bytes / inner_rate + net.scale_up_latency_s
-        outer_rate = np.minimum(
-            self._outer_bytes_per_s(self._ring_crossing_share(pair)), self._long_haul_bytes_per_s(pair, stride)
-        )
+        outer_rate = self._outer_bytes_per_s(self._ring_crossing_share(pair))
+        outer_rate = np.minimum(outer_rate, self._long_haul_bytes_per_s(whole, stride))
         outer_s = message_bytes / outer_rate + net.scale_out_latency_s
-        return net.launch_s + np.where(inside, inner_s, outer_s + self._across_s(pair))
+        return net.launch_s + np.where(inside, inner_s, outer_s + self._across_s(whole))

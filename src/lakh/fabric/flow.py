@@ -464,8 +464,8 @@ class FlowNetwork:
         """See `CollectiveModel`."""
         return self._times("all-to-all", message_bytes, group.size, group.stride)
 
-    def send_s(self, message_bytes: Array, stride: Array) -> Array:
-        """See `CollectiveModel`."""
+    def send_s(self, message_bytes: Array, stride: Array, chain: Array | float = 2.0) -> Array:
+        """See `CollectiveModel`; the graph sees every pair of the job, so the length of a chain adds nothing."""
         return self._times("send", message_bytes, np.asarray(2.0), stride)
 
 

@@ -73,6 +73,8 @@ class Prediction:
     tokens_per_s: float
     tokens_per_s_per_accelerator: float
     micro_batch_count: int
+    data_parallel_outermost: bool
+    """Ranks ordered tp-cp-ep-pp-dp, so that pipelines stay on one site; else tp-cp-ep-dp-pp."""
     evidence: Mapping[str, Fact]
 
 
@@ -206,5 +208,6 @@ def _prediction(
         tokens_per_s=tokens / step_s,
         tokens_per_s_per_accelerator=tokens / step_s / count,
         micro_batch_count=int(table.micro_batch_count[0]),
+        data_parallel_outermost=bool(table.data_parallel_outermost[0]),
         evidence=system.evidence,
     )

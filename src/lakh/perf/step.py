@@ -54,6 +54,8 @@ class StepTable:
     """Of one accelerator in the plan's precision."""
     accelerator_count: Array
     memory: MemoryTable
+    data_parallel_outermost: Mask
+    """True where ranks are ordered tp-cp-ep-pp-dp: a job over several sites whose pipelines stay on one."""
     valid: Mask
     """False where the layout does not divide the model, the batch or the ranks."""
 
@@ -140,7 +142,9 @@ def evaluate(
     ep_s = over_layers(layers.dense.exposed_ep_s, layers.moe.exposed_ep_s)
     sharded_s = over_layers(fsdp[0], fsdp[1])
     host_s = over_layers(host[0], host[1])
-    send_s = _pipeline_send_s(m, net, q, p, w)
+    ranks = p.tp * p.cp * p.pp * p.dp
+    order, data_last = _rank_order(m, net, q, p, w, r, count, ranks > s.network.site_size)
+    send_s = _pipeline_send_s(m, net, q, p, w, order)
     micro_s = compute_s + tp_s + cp_s + ep_s + sharded_s + host_s + send_s
 
     layer_s = np.where(
@@ -152,14 +156,13 @@ def evaluate(
     bubble_s = _bubble_s(p, fullest_s, count, layers) + count * (fullest_s - micro_s)
 
     forward_share = _forward_share(layers, moe_layers)
-    dp_s = _data_parallel_s(net, q, p, r, fullest_s * forward_share, fullest_s * (1.0 - forward_share))
+    dp_s = _data_parallel_s(net, q, p, r, order, fullest_s * forward_share, fullest_s * (1.0 - forward_share))
     optimizer_s = _optimizer_s(s, q, p, r)
     exposed = {"tp": count * tp_s, "cp": count * cp_s, "ep": count * ep_s}
     exposed["pp"] = count * send_s
     exposed["dp"] = count * sharded_s + dp_s
     communication_s = exposed["tp"] + exposed["cp"] + exposed["ep"] + exposed["pp"] + exposed["dp"]
     total_host_s = count * host_s + q.step_host_s / s.device.host_speed
-    ranks = p.tp * p.cp * p.pp * p.dp
     busy_s = count * compute_s + communication_s + bubble_s + total_host_s + optimizer_s
     # Noise of one rank has an exponential tail (interference, retransmissions, clock changes): the mean of the largest
     # of n such delays is near ln n times the scale. Normal noise would grow as sqrt(2 ln n) only, and the published
@@ -190,6 +193,7 @@ def evaluate(
         peak_flop_per_s=column(peak),
         accelerator_count=column(ranks),
         memory=_broadcast(memory_table(m, s.device, q, p, w, r, count), shape),
+        data_parallel_outermost=np.broadcast_to(data_last, shape),
         valid=np.broadcast_to(is_valid(m, p, w), shape),
     )
 
@@ -251,10 +255,65 @@ def _fully_sharded_s(
     return dense, moe
 
 
-def _pipeline_send_s(m: ModelInput, net: CollectiveModel, q: SoftwareInput, p: PlanInput, w: WorkloadInput) -> Array:
+@dataclass(frozen=True, slots=True)
+class _RankOrder:
+    """Where neighbours of a pipeline and of a data-parallel group lie, in ranks."""
+
+    pipeline_stride: Array
+    data_stride: Array
+    expert_data_stride: Array
+
+
+def _orders(p: PlanInput) -> tuple[_RankOrder, _RankOrder]:
+    """The two orders of ranks that launchers offer: pipeline outermost, and data parallel outermost.
+
+    The first keeps data-parallel groups close and is Megatron's default (tp-cp-ep-dp-pp); the second
+    (tp-cp-ep-pp-dp, --use-tp-pp-dp-mapping) keeps pipelines close.
+    """
+    pipeline_last = _RankOrder(p.tp * p.cp * p.dp, p.tp, p.ep * p.etp)
+    data_last = _RankOrder(p.tp * p.cp, p.tp * p.pp, p.ep * p.etp * p.pp)
+    return pipeline_last, data_last
+
+
+def _rank_order(
+    m: ModelInput,
+    net: CollectiveModel,
+    q: SoftwareInput,
+    p: PlanInput,
+    w: WorkloadInput,
+    r: RankParameters,
+    count: Array,
+    across: Mask,
+) -> tuple[_RankOrder, Mask]:
+    """The order of ranks of each plan: the default one, but the cheaper of the two for jobs that span sites.
+
+    A pipeline that crosses from site to site sends every micro-batch over the long haul; data parallel crosses once
+    per step. Which is cheaper depends on the batch.
+    """
+    default, other = _orders(p)
+    if not np.any(across):
+        return default, across
+    cost = []
+    for order in (default, other):
+        send_s = _pipeline_send_s(m, net, q, p, w, order)
+        scatter_s, gather_s, _ = _data_parallel_transfers_s(net, q, p, r, order)
+        cost.append(send_s * (count + p.pp - 1.0) + scatter_s + gather_s)
+    data_last = across & (cost[1] < cost[0])
+
+    order = _RankOrder(
+        np.where(data_last, other.pipeline_stride, default.pipeline_stride),
+        np.where(data_last, other.data_stride, default.data_stride),
+        np.where(data_last, other.expert_data_stride, default.expert_data_stride),
+    )
+    return order, data_last
+
+
+def _pipeline_send_s(
+    m: ModelInput, net: CollectiveModel, q: SoftwareInput, p: PlanInput, w: WorkloadInput, order: _RankOrder
+) -> Array:
     """Visible sends of one micro-batch on one stage: activations on, gradients back, once per model chunk."""
     size = p.micro_batch * w.sequence_length / p.cp * m.hidden_size * 2.0 / p.tp
-    once_s = net.send_s(size, p.tp * p.cp * p.dp)
+    once_s = net.send_s(size, order.pipeline_stride, p.pp)
     visible = np.where(p.vpp > 1, 1.0 - q.pp_overlap, 1.0)
     return np.where(p.pp > 1, 2.0 * p.vpp * once_s * visible, 0.0)
 
@@ -305,8 +364,32 @@ def _forward_share(layers: LayerTimes, moe_layers: Array) -> Array:
     return forward / layer_compute
 
 
+def _data_parallel_transfers_s(
+    net: CollectiveModel, q: SoftwareInput, p: PlanInput, r: RankParameters, order: _RankOrder
+) -> tuple[Array, Array, Array]:
+    """Transfers of one step over the data-parallel groups: gradients scattered, weights gathered, gradients reduced."""
+    tables = np.where(p.pp > 1, r.table, r.first_stage_tables + r.last_stage_tables)
+    dense = r.stage_dense + tables
+    group = Group(size=p.dp * p.cp, stride=order.data_stride, concurrent=p.tp * p.pp)
+    expert_ranks = np.maximum(p.dp * p.cp * p.tp / (p.ep * p.etp), 1.0)
+    expert_group = Group(size=expert_ranks, stride=order.expert_data_stride, concurrent=p.ep * p.etp * p.pp)
+    scatter_s = net.reduce_scatter_s(dense * q.gradient_bytes, group)
+    scatter_s = scatter_s + net.reduce_scatter_s(r.stage_experts * q.gradient_bytes, expert_group)
+    gather_s = net.all_gather_s(dense * q.gather_bytes, group)
+    gather_s = gather_s + net.all_gather_s(r.stage_experts * q.gather_bytes, expert_group)
+    reduce_s = net.all_reduce_s(dense * q.gradient_bytes, group)
+    reduce_s = reduce_s + net.all_reduce_s(r.stage_experts * q.gradient_bytes, expert_group)
+    return scatter_s, gather_s, reduce_s
+
+
 def _data_parallel_s(
-    net: CollectiveModel, q: SoftwareInput, p: PlanInput, r: RankParameters, forward_s: Array, backward_s: Array
+    net: CollectiveModel,
+    q: SoftwareInput,
+    p: PlanInput,
+    r: RankParameters,
+    order: _RankOrder,
+    forward_s: Array,
+    backward_s: Array,
 ) -> Array:
     """Visible data-parallel traffic once per step: gradients reduced, weights gathered, replicas synchronised.
 
@@ -314,29 +397,20 @@ def _data_parallel_s(
     those of pp micro-batches of the chunks that still run.
     """
     code = SHARDING_CODE
-    tables = np.where(p.pp > 1, r.table, r.first_stage_tables + r.last_stage_tables)
-    dense = r.stage_dense + tables
-    group = Group(size=p.dp * p.cp, stride=p.tp, concurrent=p.tp * p.pp)
-    expert_ranks = np.maximum(p.dp * p.cp * p.tp / (p.ep * p.etp), 1.0)
-    expert_group = Group(size=expert_ranks, stride=p.ep * p.etp, concurrent=p.ep * p.etp * p.pp)
     chunks = 1.0 + p.pp * (p.vpp - 1.0) / p.vpp
 
     def visible_s(transfer_s: Array, window_s: Array) -> Array:
         visible, _ = hide(transfer_s, q.dp_overlap, window_s * chunks, q.overlap_contention)
         return visible
 
-    scatter_s = net.reduce_scatter_s(dense * q.gradient_bytes, group)
-    scatter_s = scatter_s + net.reduce_scatter_s(r.stage_experts * q.gradient_bytes, expert_group)
-    gather_s = net.all_gather_s(dense * q.gather_bytes, group)
-    gather_s = gather_s + net.all_gather_s(r.stage_experts * q.gather_bytes, expert_group)
-    reduce_s = net.all_reduce_s(dense * q.gradient_bytes, group)
-    reduce_s = reduce_s + net.all_reduce_s(r.stage_experts * q.gradient_bytes, expert_group)
+    scatter_s, gather_s, reduce_s = _data_parallel_transfers_s(net, q, p, r, order)
     replicated = visible_s(reduce_s, backward_s)
     zero = visible_s(scatter_s, backward_s) + visible_s(gather_s, forward_s)
-    replicas = np.maximum(p.dp * p.cp / np.maximum(p.shard_group, 1.0), 1.0)
-    inner = p.tp * np.maximum(p.shard_group, 1.0)
-    outer = Group(size=replicas, stride=inner, concurrent=inner * p.pp)
-    shard_bytes = (dense + r.stage_experts) * q.gradient_bytes / np.maximum(p.shard_group, 1.0)
+    tables = np.where(p.pp > 1, r.table, r.first_stage_tables + r.last_stage_tables)
+    share = np.maximum(p.shard_group, 1.0)
+    replicas = np.maximum(p.dp * p.cp / share, 1.0)
+    outer = Group(size=replicas, stride=order.data_stride * share, concurrent=p.tp * share * p.pp)
+    shard_bytes = (r.stage_dense + tables + r.stage_experts) * q.gradient_bytes / share
     hybrid = visible_s(net.all_reduce_s(shard_bytes, outer), backward_s)
     return np.select(
         [p.sharding == code["none"], p.sharding == code["zero3"], p.sharding == code["hsdp"]],

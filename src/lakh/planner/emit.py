@@ -105,6 +105,7 @@ def emit(
         model=model,
         software=software,
         layout=layout,
+        data_parallel_outermost=candidate.data_parallel_outermost,
         sequence_length=sequence_length,
         global_batch_sequences=batch,
         steps=steps,
@@ -128,6 +129,7 @@ class _Job:
     model: Model
     software: SoftwareInput
     layout: Layout
+    data_parallel_outermost: bool
     sequence_length: int
     global_batch_sequences: int
     steps: int
@@ -299,6 +301,8 @@ def _megatron_parallelism(a: _Arguments, job: _Job) -> None:
             a.add("--pipeline-model-parallel-layout", _megatron_stages(model, layout))
         elif layout.vpp > 1:
             a.add("--num-virtual-stages-per-pipeline-rank", layout.vpp)
+    if job.data_parallel_outermost:
+        a.add("--use-tp-pp-dp-mapping")
     if model.experts is not None:
         a.group()
         a.add("--expert-model-parallel-size", layout.ep)

@@ -72,6 +72,8 @@ class Candidate:
     exposed_s: dict[str, float]
     """EXPOSED_PARTS; they add up to the step's exposed communication."""
     micro_batch_count: int
+    data_parallel_outermost: bool
+    """Ranks ordered tp-cp-ep-pp-dp, so that pipelines stay on one site."""
     device_bytes: float
     """Memory of the fullest rank as the device reports it."""
     capacity_bytes: float
@@ -361,6 +363,7 @@ def candidates(
                 parts_s={name: float(getattr(table, name)[row]) for name in STEP_PARTS},
                 exposed_s={name: float(getattr(table, name)[row]) for name in EXPOSED_PARTS},
                 micro_batch_count=int(table.micro_batch_count[row]),
+                data_parallel_outermost=bool(table.data_parallel_outermost[row]),
                 device_bytes=float(np.asarray(memory.device_bytes)[row]),
                 capacity_bytes=float(np.asarray(memory.capacity_bytes)[row]),
                 memory_bytes={name: float(getattr(memory, name)[row]) for name in MEMORY_PARTS},
