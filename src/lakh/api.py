@@ -169,7 +169,6 @@ def predict(
     asked.check(_check_choice, "fabric", fabric, FABRIC_LEVELS)
     asked.finish()
     system = system_of(described, calibration=calibration)
-    network = _graph_network(described, system, chosen) if fabric == "flow" else None
     return predict_step(
         found,
         system,
