@@ -72,6 +72,7 @@ def prediction() -> Prediction:
         tokens_per_s=838_860.8,
         tokens_per_s_per_accelerator=819.2,
         micro_batch_count=32,
+        data_parallel_outermost=False,
         evidence={"R100 peak fp8": exact(1e15, "flop/second", status="estimate", source="made up for a test")},
     )
 
@@ -101,6 +102,7 @@ def candidate(words: str, *, step_time_s: float) -> Candidate:
             "exposed_dp_s": 0.5,
         },
         micro_batch_count=32,
+        data_parallel_outermost=False,
         device_bytes=64.0 * 2**30,
         capacity_bytes=80.0 * 2**30,
         memory_bytes={},

@@ -59,6 +59,7 @@ def candidate(layout: Layout, **parts: float) -> Candidate:
         parts_s=parts_s,
         exposed_s=exposed,
         micro_batch_count=16,
+        data_parallel_outermost=False,
         device_bytes=60 * 2.0**30,
         capacity_bytes=79.9 * 2.0**30,
         memory_bytes={},
