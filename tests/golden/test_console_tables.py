@@ -34,7 +34,6 @@ FOLDER = Path(__file__).parent / "cli"
 def prediction() -> Prediction:
     layout = parse_layout("tp8 pp4 vpp2 dp32 mb1 fp8")
     return Prediction(
-        data_parallel_outermost=False,
         model=catalog.model("llama3-70b"),
         layout=layout,
         cluster_name="round",
@@ -73,6 +72,7 @@ def prediction() -> Prediction:
         tokens_per_s=838_860.8,
         tokens_per_s_per_accelerator=819.2,
         micro_batch_count=32,
+        data_parallel_outermost=False,
         evidence={"R100 peak fp8": exact(1e15, "flop/second", status="estimate", source="made up for a test")},
     )
 
@@ -80,7 +80,6 @@ def prediction() -> Prediction:
 def candidate(words: str, *, step_time_s: float) -> Candidate:
     layout = parse_layout(words)
     return Candidate(
-        data_parallel_outermost=False,
         layout=layout,
         global_batch_sequences=1024,
         accelerator_count=layout.accelerator_count,
@@ -103,6 +102,7 @@ def candidate(words: str, *, step_time_s: float) -> Candidate:
             "exposed_dp_s": 0.5,
         },
         micro_batch_count=32,
+        data_parallel_outermost=False,
         device_bytes=64.0 * 2**30,
         capacity_bytes=80.0 * 2**30,
         memory_bytes={},

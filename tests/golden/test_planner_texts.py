@@ -50,7 +50,6 @@ def candidate(layout: Layout, **parts: float) -> Candidate:
     exposed = {name: parts.get(name, 0.0) for name in EXPOSED_PARTS}
     parts_s = {name: parts.get(name, 0.0) for name in names} | {"exposed_communication_s": sum(exposed.values())}
     return Candidate(
-        data_parallel_outermost=False,
         layout=layout,
         global_batch_sequences=1024,
         accelerator_count=layout.accelerator_count,
@@ -60,6 +59,7 @@ def candidate(layout: Layout, **parts: float) -> Candidate:
         parts_s=parts_s,
         exposed_s=exposed,
         micro_batch_count=16,
+        data_parallel_outermost=False,
         device_bytes=60 * 2.0**30,
         capacity_bytes=79.9 * 2.0**30,
         memory_bytes={},

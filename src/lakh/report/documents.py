@@ -69,6 +69,7 @@ def prediction_document(one: Prediction, inputs: Mapping[str, Any], convention: 
         "tokens_per_s": one.tokens_per_s,
         "tokens_per_s_per_accelerator": one.tokens_per_s_per_accelerator,
         "micro_batch_count": one.micro_batch_count,
+        "data_parallel_outermost": one.data_parallel_outermost,
     }
     return document("predict", inputs=inputs, result=result, evidence=one.evidence)
 
@@ -85,6 +86,7 @@ def candidate_document(one: Candidate) -> Document:
         "tokens_per_s": one.tokens_per_s,
         "mfu": one.mfu,
         "micro_batch_count": one.micro_batch_count,
+        "data_parallel_outermost": one.data_parallel_outermost,
         "required_bytes": one.device_bytes,
         "capacity_bytes": one.capacity_bytes,
         "memory_parts_bytes": one.memory_bytes,

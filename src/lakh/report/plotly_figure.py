@@ -81,7 +81,7 @@ def figure(chart: Chart) -> dict[str, Any]:
 
 
 def _size_text(value: float) -> str:
-    return f"{value / 1000:g}k" if value >= 10_000 else f"{value:g}"
+    return f"{value / 1000:g}k" if value >= 10_000 and value % 1000 == 0 else f"{value:,.0f}"
 
 
 def _traces(chart: Chart, one: Series, index: int) -> list[dict[str, Any]]:

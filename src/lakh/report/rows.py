@@ -485,10 +485,7 @@ def effects_table(one: JobRehearsal) -> Table:
         for effect in one.effects
         if effect.spread >= 0.0005
     ]
-    # Closed forms see a link between sites only where one group spans it; the graph table shows what those cost.
-    between_sites = ("site links", "split over sites")
-    quiet = [effect.name for effect in one.effects if effect.spread < 0.0005]
-    still = [name for name in quiet if not (one.on_graph and name.startswith(between_sites))]
+    still = [effect.name for effect in one.effects if effect.spread < 0.0005]
     notes = ["step time of the best layout with one unknown at its ends, all else as assumed"]
     if still:
         notes.append(f"no visible effect on this layout: {', '.join(sorted(set(still)))}")

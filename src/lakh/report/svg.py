@@ -54,7 +54,8 @@ def tick_text(value: float) -> str:
     """A tick in few signs: 100000 is "100k"."""
     for limit, word in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(value) >= limit:
-            return f"{value / limit:g}{word}"
+            short = f"{value / limit:g}{word}"
+            return short if len(short) <= 5 else f"{value:,.0f}"
     return f"{value:.4g}"
 
 
@@ -151,7 +152,7 @@ def chart_svg(chart: Chart, *, top: float = 0.0) -> str:
 def _legend(series: Sequence[Series], top: float) -> list[str]:
     parts, across, down = [], float(_LEFT), top
     for index, one in enumerate(series):
-        needed = 26 + 6.6 * len(one.name)
+        needed = 34 + 6.8 * len(one.name)
         if across + needed > WIDTH - _RIGHT:
             across, down = float(_LEFT), down + 16
         parts.append(f'<rect x="{across:g}" y="{down - 9:g}" width="14" height="10" fill="{colour_of(one, index)}"/>')
