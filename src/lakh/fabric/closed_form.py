@@ -72,7 +72,7 @@ class NetworkInput(Columns):
     site_size: Array
     """Accelerators on one site; infinite where there is one site."""
     long_haul_bytes_per_s: Array
-    """All links out of one site together, one direction; shared by every group that spans sites."""
+    """The link from one site to the next, one direction; shared by every group that spans sites."""
     long_haul_latency_s: Array
 
 

@@ -120,14 +120,27 @@ def _contention(cluster: Cluster) -> tuple[float, float]:
 
 
 def _long_haul(cluster: Cluster) -> tuple[float, float]:
-    """What the worst-joined site can send out, one direction [byte/s], and the longest one-way latency [s]."""
+    """What one site can send to the next, one direction [byte/s], and the longest one-way latency [s].
+
+    A ring or a pipeline over all sites passes each border once, so what binds is the weakest link of the best chain:
+    links are taken widest first until every site is reached.
+    """
     if not cluster.site_links:
         return math.inf, 0.0
-    out: dict[str, float] = {}
-    for link in cluster.site_links:
-        for site in link.between:
-            out[site] = out.get(site, 0.0) + link.bytes_per_s.value
-    return min(out.values()), max(link.latency_s.value for link in cluster.site_links)
+    group = {site.name: site.name for site in cluster.sites}
+
+    def root(name: str) -> str:
+        while group[name] != name:
+            name = group[name]
+        return name
+
+    weakest = math.inf
+    for link in sorted(cluster.site_links, key=lambda link: (-link.bytes_per_s.value, link.between)):
+        one, other = (root(name) for name in link.between)
+        if one != other:
+            group[one] = other
+            weakest = link.bytes_per_s.value
+    return weakest, max(link.latency_s.value for link in cluster.site_links)
 
 
 def software_of(

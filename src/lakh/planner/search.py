@@ -6,9 +6,10 @@ ties go to the layout that comes first in the space's canonical order.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -166,10 +167,9 @@ def search(
         InfeasibleError: layouts divide, but none fits in memory
     """
     _check(objective, top_count, worker_count, economics)
-    space = Space(request)
     count = SpaceCount()
     size = block_size or (BLOCK_SIZE if worker_count == 1 else THREAD_BLOCK_SIZE)
-    blocks = space.blocks(block_size=size, count=count)
+    blocks = _blocks(request, size, count)
     power = economics.power if economics else None
 
     def score(block: Block) -> tuple[_Score | None, SpaceCount]:
@@ -193,6 +193,35 @@ def search(
         count=count,
         unused_accelerators=request.accelerator_count - ranked[0].accelerator_count,
     )
+
+
+STARVED_ACCELERATORS_PER_SEQUENCE = 8
+"""A step with fewer sequences than one per this many accelerators is starved: fewer accelerators may be faster."""
+
+
+def accelerator_counts(request: PlanRequest) -> tuple[int, ...]:
+    """How many accelerators are worth a look: all of them; whole sites, since crossing from site to site costs; and
+    half and a quarter where the batch starves them. What is not used stays unused."""
+    most = request.accelerator_count
+    counts = {most}
+    site = float(np.max(request.system.network.site_size))
+    if site < most:
+        counts |= {int(site) * sites for sites in range(1, math.ceil(most / site))}
+    if request.global_batch_sequences * STARVED_ACCELERATORS_PER_SEQUENCE < most:
+        counts |= {most // 2, most // 4}
+    return tuple(sorted((count for count in counts if count > 0), reverse=True))
+
+
+def _blocks(request: PlanRequest, block_size: int, count: SpaceCount) -> Iterator[Block]:
+    """The layouts of every size worth a look, one after the other."""
+    for index, accelerators in enumerate(accelerator_counts(request)):
+        space = Space(replace(request, accelerator_count=accelerators))
+        for block in space.blocks(block_size=block_size, count=count):
+            # Ties between sizes go to the larger one.
+            yield replace(block, ordinal=block.ordinal + index * _ORDINALS_PER_SIZE)
+
+
+_ORDINALS_PER_SIZE = 10**12
 
 
 def _check(objective: str, top_count: int, worker_count: int, economics: Economics | None) -> None:
