@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 from lakh.catalog.model import Experts, LatentAttention, Model
 from lakh.evidence import exact
@@ -16,6 +17,11 @@ from lakh.perf.software import SELECTIVE_CHEAP, SoftwareInput
 from lakh.perf.system import DeviceInput, SystemInput
 from lakh.planner.economics import Economics, PowerModel
 from lakh.planner.space import PlanRequest, SearchOptions
+
+# The suite gives the same answer every time; a search for new counterexamples is `pytest --hypothesis-profile=search`.
+settings.register_profile("suite", derandomize=True, deadline=None)
+settings.register_profile("search", deadline=None, print_blob=True)
+settings.load_profile("suite")
 
 
 def _floats(cls: Any, **values: float) -> Any:

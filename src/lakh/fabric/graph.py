@@ -32,6 +32,9 @@ FAULT_KINDS: tuple[str, ...] = get_args(FaultKind)
 _KIND_CODE = {"full-mesh": 0, "switched": 1, "ring": 2, "pcie": 3, "torus": 4, "none": 5}
 
 
+_DEAD_BELOW = 1e-9
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Fault:
     """One element that carries less than it should: `factor` of its capacity, 0 when dead."""
@@ -324,7 +327,8 @@ class Graph:
         if not 0 <= fault.index < count:
             accepted = f"{fault.kind}:0 to {fault.kind}:{count - 1}" if count else f"no {fault.kind}: there is none"
             raise RequestError(Problem(where=f"fabric {spec.name}: fault", found=str(fault), accepted=accepted))
-        i, by = fault.index, fault.factor
+        # Less than a billionth of an element carries nothing: such a factor means a dead one.
+        i, by = fault.index, fault.factor if fault.factor >= _DEAD_BELOW else 0.0
         if fault.kind == "nic":
             parts["nic_up"][i] *= by
             parts["nic_down"][i] *= by
