@@ -64,6 +64,7 @@ def prediction() -> Prediction:
         },
         memory_allocated_bytes=61.5 * 2**30,
         memory_required_bytes=64.0 * 2**30,
+        memory_device_bytes=69.0 * 2**30,
         memory_capacity_bytes=80.0 * 2**30,
         fits=True,
         model_flop=4e18,

@@ -63,6 +63,9 @@ class Prediction:
     memory_parts_bytes: Mapping[str, float]
     memory_allocated_bytes: float
     memory_required_bytes: float
+    """The least a device must have: allocated bytes and the process's own share."""
+    memory_device_bytes: float
+    """What the device will report, the allocator's usual fragmentation included; a plan must fit with it."""
     memory_capacity_bytes: float
     fits: bool
     model_flop: float
@@ -200,6 +203,7 @@ def _prediction(
         memory_parts_bytes={name: float(getattr(memory, name)[0]) for name in MEMORY_PARTS},
         memory_allocated_bytes=float(memory.allocated_bytes[0]),
         memory_required_bytes=float(memory.required_bytes[0]),
+        memory_device_bytes=float(memory.device_bytes[0]),
         memory_capacity_bytes=float(memory.capacity_bytes[0]),
         fits=bool(memory.fits[0]),
         model_flop=float(table.model_flop[0]),

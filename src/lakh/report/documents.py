@@ -58,6 +58,7 @@ def prediction_document(one: Prediction, inputs: Mapping[str, Any], convention: 
             "parts_bytes": one.memory_parts_bytes,
             "allocated_bytes": one.memory_allocated_bytes,
             "required_bytes": one.memory_required_bytes,
+            "device_bytes": one.memory_device_bytes,
             "capacity_bytes": one.memory_capacity_bytes,
             "fits": one.fits,
         },

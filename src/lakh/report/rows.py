@@ -25,7 +25,7 @@ MEMORY_WORDS: Mapping[str, str] = {
     "optimizer_bytes": "optimizer state",
     "activations_bytes": "activations",
     "logits_bytes": "logits and loss",
-    "buffers_bytes": "buffers and fragmentation",
+    "buffers_bytes": "gathered weights",
 }
 
 VERDICT_WORDS: Mapping[str, str] = {
@@ -114,6 +114,10 @@ def prediction_tables(one: Prediction, convention: MfuConvention) -> list[Table]
     memory_rows.append(("held by the allocator", text.gib(one.memory_allocated_bytes), ""))
     memory_rows.append(
         ("required on the device", text.gib(required), text.percent(required / one.memory_capacity_bytes))
+    )
+    expected = one.memory_device_bytes
+    memory_rows.append(
+        ("with usual fragmentation", text.gib(expected), text.percent(expected / one.memory_capacity_bytes))
     )
     memory = table("Memory of the fullest rank", ["part", number("size"), number("of what fits")], memory_rows)
     return [summary, step, memory, mfu_table(one.mfu, convention)]
