@@ -33,7 +33,7 @@ def compare_claims(claims: Sequence[Claim], jobs: Sequence[JobRehearsal]) -> tup
             if claim.quantity == "scaling_efficiency":
                 result += [_efficiency_comparison(claim, job, curve) for curve in (job.curve.curve, job.weak.curve)]
             else:
-                result.append(_mfu_comparison(claim, job))
+                result += _mfu_comparisons(claim, job)
     return tuple(result)
 
 
@@ -78,22 +78,46 @@ def _efficiency_comparison(claim: Claim, job: JobRehearsal, curve: ScaleCurve) -
     )
 
 
-def _mfu_comparison(claim: Claim, job: JobRehearsal) -> ClaimComparison:
-    points = job.curve.curve.points
-    wanted = stated_size(claim)
-    at = len(points) - 1
-    if wanted is not None:
-        at = min(range(len(points)), key=lambda i: (abs(points[i].accelerator_count - wanted), i))
-    predicted = job.curve.bands[at].mfu
-    return ClaimComparison(
-        claim=claim,
-        job_name=job.job.name,
-        accelerator_count=points[at].accelerator_count,
-        predicted=predicted,
-        verdict=_verdict(claim, predicted),
-        reason=f"causal, {points[at].candidate.layout.precision} peak",
-        readings=_readings(job, at),
-    )
+def _mfu_comparisons(claim: Claim, job: JobRehearsal) -> list[ClaimComparison]:
+    """One comparison per reading that changes the verdict: how the batch scales, and over which peak.
+
+    A claim that states neither can be true in one reading and false in another; all are shown, none is chosen.
+    """
+    result = []
+    for scaled in (job.curve, job.weak):
+        points = scaled.curve.points
+        wanted = stated_size(claim)
+        at = len(points) - 1
+        if wanted is not None:
+            at = min(range(len(points)), key=lambda i: (abs(points[i].accelerator_count - wanted), i))
+        precision = points[at].candidate.layout.precision
+        batch = "the job's batch" if scaled.curve.scaling == "strong" else "a batch that grows with the accelerators"
+        for peak, factor in _peaks(job, precision):
+            band = scaled.bands[at].mfu
+            predicted = Range(low=band.low * factor, value=band.value * factor, high=band.high * factor)
+            first = scaled is job.curve and peak == precision
+            result.append(
+                ClaimComparison(
+                    claim=claim,
+                    job_name=job.job.name,
+                    accelerator_count=points[at].accelerator_count,
+                    predicted=predicted,
+                    verdict=_verdict(claim, predicted),
+                    reason=f"causal, {peak} peak, {batch}",
+                    readings=_readings(job, at) if first else (),
+                )
+            )
+    return result
+
+
+def _peaks(job: JobRehearsal, precision: str) -> list[tuple[str, float]]:
+    """Peaks that a utilisation may be over: the precision's own and bf16; with what turns the first into each."""
+    peaks = job.plan.accelerator.peak_flop_per_s
+    key = "fp8" if "fp8" in precision else "fp4" if "fp4" in precision else precision
+    result = [(precision, 1.0)]
+    if key != "bf16" and key in peaks and "bf16" in peaks:
+        result.append(("bf16", peaks[key].value / peaks["bf16"].value))
+    return result
 
 
 def efficiency_over_bases(curve: ScaleCurve) -> Range:
@@ -112,15 +136,13 @@ def _verdict(claim: Claim, predicted: Range) -> Verdict:
 def _readings(job: JobRehearsal, at: int) -> tuple[Reading, ...]:
     """The predicted step in each convention, over the peak of its precision and over the bf16 peak."""
     point = job.curve.curve.points[at]
-    chip, precision = job.plan.accelerator, point.candidate.layout.precision
-    key = "fp8" if "fp8" in precision else "fp4" if "fp4" in precision else precision
-    peaks = chip.peak_flop_per_s
+    precision = point.candidate.layout.precision
     result = []
     for name in get_args(MfuConvention):
         convention = cast(MfuConvention, name)
         value = point.mfu * job.plan.mfu[convention] / job.plan.mfu["causal"]
-        result.append(Reading(convention=convention, precision=precision, value=value))
-        if key != "bf16" and key in peaks and "bf16" in peaks:
-            ratio = peaks[key].value / peaks["bf16"].value
-            result.append(Reading(convention=convention, precision="bf16", value=value * ratio))
+        result += [
+            Reading(convention=convention, precision=peak, value=value * factor)
+            for peak, factor in _peaks(job, precision)
+        ]
     return tuple(result)
