@@ -2,15 +2,14 @@
 
     share = (E_m[exp(-m L)] - debt) * product_i x_i / (e^(x_i) - 1) * lag * silent / (1 + overhead) * speed
 
-as `lakh.reliability.goodput_report.closed_form_ettr`, with L the recovery time begun per second, and the mean taken over
-the rate multiplier m of bursty faults (gamma, mean 1), because a mean of exponentials is not the exponential of a mean.
+as `lakh.reliability.goodput_report.closed_form_ettr`, with L the recovery time begun per second, and the mean taken
+over the rate multiplier m of bursty faults (gamma, mean 1): a mean of exponentials is not the exponential of a mean.
 Spares are taken as never short, which the Monte Carlo of `lakh goodput` shows to cost little at 99 % sizing.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
@@ -18,7 +17,7 @@ import numpy as np
 from scipy import special
 
 from lakh.claims.distributions import Choice, Lognormal, Triangular, Uniform
-from lakh.claims.unknowns import BENCH, Unknown, _judged, _stated
+from lakh.claims.unknowns import BENCH, Unknown, judged, stated
 from lakh.claims.worlds import Worlds
 from lakh.columns import Array
 from lakh.reliability.checkpoints import LONGEST_INTERVAL_S, Hardware
@@ -30,7 +29,7 @@ from lakh.reliability.stragglers import mean_throughput
 from lakh.spec.cluster import Cluster
 
 EffectiveTime = Literal["effective", "ettr", "not-stopped"]
-"""effective: wall time less stops, waits, lost work and checkpoint stalls; training that runs slowly counts as training;
+"""effective: wall time less stops, waits, lost work and checkpoint stalls; slow training counts as training;
 ettr: productive over wall time, slow-downs lost too; not-stopped: wall time less stops and restarts only: work that is
 lost and repeated counts as effective, and so do checkpoint stalls."""
 
@@ -115,7 +114,7 @@ def reliability_unknowns(cluster: Cluster, profile: FailureProfile, job: JobMode
     if sigma > 0.0:
         spread = math.exp(1.6448536269514722 * sigma)
         found.append(
-            _judged(
+            judged(
                 "failure-rate",
                 f"failures per node over those of the profile {profile.name!r} ({profile.rate_per_node_s * 86.4e6:.2g} "
                 "per 1000 node-days)",
@@ -146,7 +145,7 @@ def reliability_unknowns(cluster: Cluster, profile: FailureProfile, job: JobMode
     variance = job.burst.multiplier_variance(job.node_count) * min(1.0, job.burst.episode_s / RUN_S)
     spread = math.exp(1.6448536269514722 * math.sqrt(math.log1p(variance)))
     found += [
-        _judged(
+        judged(
             "luck-of-the-run",
             f"failures in {RUN_S / 86_400:.0f} days over the long-run mean",
             "1",
@@ -155,7 +154,7 @@ def reliability_unknowns(cluster: Cluster, profile: FailureProfile, job: JobMode
             source="bursts of the StepFun fault trace (coefficient of variation of gaps 1.93)",
             note="chance, not ignorance: no measurement takes it away",
         ),
-        _judged(
+        judged(
             "recovery-policy",
             "what the recovery software does",
             "choice",
@@ -169,7 +168,7 @@ def reliability_unknowns(cluster: Cluster, profile: FailureProfile, job: JobMode
             note="lakh goodput says what each policy is",
             bench="recovery --kill node",
         ),
-        _judged(
+        judged(
             "detection-time",
             "time to see a failure over that of the policy's published examples",
             "1",
@@ -178,7 +177,7 @@ def reliability_unknowns(cluster: Cluster, profile: FailureProfile, job: JobMode
             source="spread between published systems of one kind; a judgement",
             bench="recovery --kill node",
         ),
-        _judged(
+        judged(
             "restart-time",
             "time to diagnose and start again over that of the policy's published examples",
             "1",
@@ -187,7 +186,7 @@ def reliability_unknowns(cluster: Cluster, profile: FailureProfile, job: JobMode
             source="spread between published systems of one kind, and MCCL start-up is unpublished; a judgement",
             bench="recovery --restart",
         ),
-        _judged(
+        judged(
             "slow-down-share",
             "slow nodes, flaps and throttling over those of public fleets",
             "1",
@@ -196,7 +195,7 @@ def reliability_unknowns(cluster: Cluster, profile: FailureProfile, job: JobMode
             source="rates of slow-downs are derived from two public fleets and a judgement",
             bench="nodes --all",
         ),
-        _judged(
+        judged(
             "goodput-model-error",
             "true lost time over the predicted one",
             "1",
@@ -208,7 +207,7 @@ def reliability_unknowns(cluster: Cluster, profile: FailureProfile, job: JobMode
     ]
     if cluster.storage is not None:
         found += [
-            _stated(
+            stated(
                 "storage-write",
                 "what one job can write to shared storage",
                 cluster.storage.write_bytes_per_s,
@@ -216,7 +215,7 @@ def reliability_unknowns(cluster: Cluster, profile: FailureProfile, job: JobMode
                 where=where,
                 bench="storage --write",
             ),
-            _stated(
+            stated(
                 "storage-read",
                 "what one job can read from shared storage",
                 cluster.storage.read_bytes_per_s,

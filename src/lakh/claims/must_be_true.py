@@ -34,8 +34,8 @@ _STEP = 0.05
 _STARTS = 4
 
 Outcome = Literal["holds-at-middle", "reachable", "out-of-reach"]
-"""holds-at-middle: true with every unknown at its median, and the conditions say what must not get worse; reachable: true
-once the conditions are met; out-of-reach: true nowhere within the ranges."""
+"""holds-at-middle: true with every unknown at its median, and the conditions say what must not get worse; reachable:
+true once the conditions are met; out-of-reach: true nowhere within the ranges."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -115,13 +115,12 @@ def must_be_true(
 
     starts = _starts(open_ones, is_choice, points, sign * margins >= 0.0, wanted)
     found: Array | None = None
-    best_seen = float(np.max(sign * margins))
     for start in starts:
         point = _design_point(wanted, start, ~is_choice)
         if point is not None and (found is None or np.linalg.norm(point) < np.linalg.norm(found)):
             found = point
     best = _best_value(quantity, unknowns, points, margins, starts)
-    if found is None or best_seen < 0.0 and found is None:
+    if found is None:
         outcome = "holds-at-middle" if holds_at_middle else "out-of-reach"
         return MustBeTrue(outcome=outcome, conditions=(), odds=0.0, quantity_at_middle=value, best=best)
     conditions = _conditions(open_ones, is_choice, found)
@@ -138,7 +137,7 @@ def must_be_true(
 def _scores(open_ones: Sequence[Unknown], is_choice: Mask, points: Array) -> Array:
     """Normal scores of samples; a choice gets the score of its value that lies nearest to the median."""
     z = special.ndtri(np.clip(points, 1e-4, 1.0 - 1e-4))
-    for column in np.flatnonzero(is_choice):
+    for column in np.flatnonzero(is_choice).tolist():
         choice = open_ones[column].distribution
         assert isinstance(choice, Choice)
         edges = np.concatenate(([0.0], np.cumsum(choice.weights)))

@@ -71,7 +71,9 @@ def sensitivities(
 
     spread = quantity(worlds_at(unknowns, points[: min(len(points), 256)]))
     if float(np.std(spread)) <= 1e-12 * max(abs(float(np.mean(spread))), 1e-300):
-        return tuple(Sensitivity(name=u.name, title=u.title, first_order=0.0, total=0.0, decides=0.0) for u in open_ones)
+        return tuple(
+            Sensitivity(name=u.name, title=u.title, first_order=0.0, total=0.0, decides=0.0) for u in open_ones
+        )
     uniform = [stats.uniform(loc=0.0, scale=1.0)] * len(open_ones)
     found = stats.sobol_indices(func=of_points, n=base, dists=uniform, rng=np.random.default_rng(seed))
     first = np.clip(np.ravel(found.first_order), 0.0, 1.0)
@@ -119,8 +121,21 @@ class Measurement:
     """Share of the quantity's variance that it takes away at least [ratio]."""
 
 
-def measurements(rows: Sequence[Sensitivity], unknowns: Sequence[Unknown]) -> tuple[Measurement, ...]:
-    """The measurements that would settle the verdict, most valuable first; first-order effects add up."""
+SETTLED_ODDS = 0.02
+"""Below these odds, or above their complement, there is little doubt left to take away: measurements are then ordered
+by how much they narrow the quantity."""
+
+
+def measurements(
+    rows: Sequence[Sensitivity], unknowns: Sequence[Unknown], *, probability: float
+) -> tuple[Measurement, ...]:
+    """The measurements that would settle the verdict, most valuable first; first-order effects add up.
+
+    Args:
+        rows: what each unknown contributes
+        unknowns: all of them, with the command that measures each
+        probability: that the claim holds
+    """
     by_command: dict[str, list[Sensitivity]] = {}
     commands = {one.name: one.bench for one in unknowns}
     for row in rows:
@@ -139,4 +154,10 @@ def measurements(rows: Sequence[Sensitivity], unknowns: Sequence[Unknown]) -> tu
                 narrows=min(narrowed, 1.0),
             )
         )
-    return tuple(sorted(found, key=lambda one: (-one.settles, -one.narrows, one.command)))
+    settled_already = not SETTLED_ODDS <= probability <= 1.0 - SETTLED_ODDS
+
+    def value(one: Measurement) -> tuple[float, float, str]:
+        first, second = (one.narrows, one.settles) if settled_already else (one.settles, one.narrows)
+        return (-round(first, 4), -second, one.command)
+
+    return tuple(sorted(found, key=value))

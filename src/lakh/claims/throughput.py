@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lakh.claims.unknowns import Unknown
 from lakh.claims.worlds import Worlds, software_at, system_at, worlds_at
@@ -58,7 +59,7 @@ class LayoutSet:
     def size(self) -> int:
         return int(np.size(self.plans.tp))
 
-    def take(self, index: Array) -> LayoutSet:
+    def take(self, index: NDArray[np.int64]) -> LayoutSet:
         return LayoutSet(plans=self.plans.take(index), batch_sequences=self.batch_sequences[index])
 
 

@@ -13,8 +13,16 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from lakh.catalog.calibration import Calibration, load_calibration
-from lakh.claims.distributions import Choice, Distribution, Fixed, Lognormal, Triangular, Uniform, design_choice, from_fact
-from lakh.errors import Problem, RequestError, list_names, nearest_hint
+from lakh.claims.distributions import (
+    Choice,
+    Distribution,
+    Fixed,
+    Lognormal,
+    Triangular,
+    Uniform,
+    design_choice,
+    from_fact,
+)
 from lakh.evidence import Fact, Status
 from lakh.perf.predict import residual_for
 from lakh.perf.system_of import System
@@ -100,7 +108,7 @@ class MeasuredValue:
         return Fixed(value=self.value)
 
 
-def _judged(
+def judged(
     name: str,
     title: str,
     unit: str,
@@ -125,7 +133,7 @@ def _judged(
     )
 
 
-def _stated(name: str, title: str, fact: Fact, kind: Kind, *, where: str, bench: str) -> Unknown:
+def stated(name: str, title: str, fact: Fact, kind: Kind, *, where: str, bench: str) -> Unknown:
     """A fact of the catalogue or of the cluster's file."""
     return Unknown(
         name=name,
@@ -142,13 +150,13 @@ def _stated(name: str, title: str, fact: Fact, kind: Kind, *, where: str, bench:
 
 
 def _device(system: System) -> list[Unknown]:
-    """The accelerator. Where its family was fitted on training runs the residual holds all of this, and it is pinned."""
+    """The accelerator. Where its family was fitted on training runs the residual holds all of this but the peak."""
     chip, device, network = system.accelerator, system.input.device, system.input.network
     peak = chip.peak_flop_per_s.get("bf16") or chip.peak_flop_per_s.get("fp16")
     found = []
     if peak is not None:
         found.append(
-            _stated(
+            stated(
                 "card-peak",
                 "dense BF16 peak of one card (FP8 in proportion)",
                 peak,
@@ -163,58 +171,58 @@ def _device(system: System) -> list[Unknown]:
     attention, half = float(device.attention_efficiency), float(device.gemm_half_size)
     fitted = "calibration of the family, from kernels measured on one node; no training run was measured"
     found += [
-        _judged(
+        judged(
             "gemm-efficiency-bf16",
             "share of the BF16 peak that a very large matmul reaches in training",
             "ratio",
-            _around(wide, low=0.76, high=1.10, most=0.95),
+            around(wide, low=0.76, high=1.10, most=0.95),
             "step",
             source=fitted,
             note="low end: H100 and GB200 reach 0.61 to 0.72 in training with clocks under load; high end: vendor "
             "libraries on the best shapes. A judgement",
             bench="gemm --precision bf16",
         ),
-        _judged(
+        judged(
             "gemm-efficiency-fp8",
             "share of the FP8 peak that a very large matmul reaches in training",
             "ratio",
-            _around(fp8, low=0.65, high=1.11, most=0.95),
+            around(fp8, low=0.65, high=1.11, most=0.95),
             "step",
             source=fitted,
-            note="S5000: 899 of 1000 TFLOP/s in one kernel, 336 to 714 through other libraries; B200 0.55, H100 0.74 in "
-            "training",
+            note="S5000: 899 of 1000 TFLOP/s in one kernel, 336 to 714 through other libraries; in training "
+            "B200 0.55, H100 0.74",
             bench="gemm --precision fp8",
         ),
-        _judged(
+        judged(
             "gemm-half-size",
             "matmul dimension that costs half of the rate",
             "element",
-            _around(half, low=0.5, high=1.6),
+            around(half, low=0.5, high=1.6),
             "step",
             source=fitted,
             note="from three measured shapes (2048, 4096, 16384); other families lie between 110 and 180",
             bench="gemm --shapes sweep",
         ),
-        _judged(
+        judged(
             "attention-efficiency",
             "share of the BF16 peak that fused attention reaches",
             "ratio",
-            _around(attention, low=0.6, high=1.25, most=0.8),
+            around(attention, low=0.6, high=1.25, most=0.8),
             "step",
             source=fitted,
             note="forward 0.74 measured without mask; backward and causal unmeasured; the vendor says 0.95",
             bench="attention",
         ),
-        _judged(
+        judged(
             "memory-efficiency",
             "share of the memory bandwidth that long passes reach",
             "ratio",
-            _around(float(device.memory_efficiency), low=0.88, high=1.05, most=0.95),
+            around(float(device.memory_efficiency), low=0.88, high=1.05, most=0.95),
             "step",
             source="STREAM copy and triad on one node: 0.77 and 0.89 of nominal",
             bench="memory",
         ),
-        _judged(
+        judged(
             "scale-up-efficiency",
             "collectives inside a node, over what was measured",
             "1",
@@ -224,7 +232,7 @@ def _device(system: System) -> list[Unknown]:
             note="the library may improve (the vendor claims 1.62 times a domestic average) or suffer beside compute",
             bench="collectives --ranks 8",
         ),
-        _judged(
+        judged(
             "host-speed",
             "speed of kernel launches over a 2023 x86 server",
             "1",
@@ -239,7 +247,7 @@ def _device(system: System) -> list[Unknown]:
     return found
 
 
-def _around(value: float, *, low: float, high: float, most: float = math.inf) -> Distribution:
+def around(value: float, *, low: float, high: float, most: float = math.inf) -> Distribution:
     """A triangle whose ends are shares of its top, cut at `most`."""
     top = max(min(value * high, most), value * 1.001)
     return Triangular(low=value * low, mode=value, high=top)
@@ -264,7 +272,7 @@ def _software(system: System, request: PlanRequest) -> list[Unknown]:
             continue
         value = float(getattr(request.software, f"{name}_overlap"))
         found.append(
-            _judged(
+            judged(
                 f"overlap-{name}",
                 f"share of {title} traffic that can hide behind compute",
                 "ratio",
@@ -289,7 +297,7 @@ def _network(cluster: Cluster, system: System) -> list[Unknown]:
     share = node.nic_count / node.accelerator_count
     per_card = replace(slower, value=slower.value * share, low=slower.low * share, high=slower.high * share)
     found = [
-        _stated(
+        stated(
             "card-network-bandwidth",
             "network bandwidth of one card, one direction",
             per_card,
@@ -297,7 +305,7 @@ def _network(cluster: Cluster, system: System) -> list[Unknown]:
             where=where,
             bench="p2p --between nodes",
         ),
-        _stated(
+        stated(
             "protocol-efficiency",
             "share of the line rate that large transfers between nodes reach",
             fabric.protocol_efficiency,
@@ -323,7 +331,7 @@ def _network(cluster: Cluster, system: System) -> list[Unknown]:
             )
         )
     found.append(
-        _judged(
+        judged(
             "network-step-latency",
             "time of one step between nodes in a long collective",
             "second",
@@ -348,7 +356,7 @@ def _sites(cluster: Cluster, where: str) -> list[Unknown]:
     latency = max((link.latency_s for link in cluster.site_links), key=lambda fact: fact.value, default=None)
     links = max(sum(site.name in link.between for link in cluster.site_links) for site in cluster.sites)
     found = [
-        _judged(
+        judged(
             "sites",
             "one fabric, or the sites of the description joined over long distance",
             "choice",
@@ -361,7 +369,7 @@ def _sites(cluster: Cluster, where: str) -> list[Unknown]:
     if haul is not None:
         scaled = replace(haul, value=haul.value * links, low=haul.low * links, high=haul.high * links)
         found.append(
-            _stated(
+            stated(
                 "long-haul-bandwidth",
                 "bandwidth out of one site, all links together",
                 scaled,
@@ -372,7 +380,7 @@ def _sites(cluster: Cluster, where: str) -> list[Unknown]:
         )
     if latency is not None:
         found.append(
-            _stated(
+            stated(
                 "long-haul-latency",
                 "one-way latency between the farthest sites",
                 latency,
@@ -389,7 +397,7 @@ def _noise(system: System) -> list[Unknown]:
     found = []
     if not system.calibrated:
         found.append(
-            _judged(
+            judged(
                 "jitter-scale",
                 "random delay of one rank, over its step time",
                 "ratio",
@@ -401,7 +409,7 @@ def _noise(system: System) -> list[Unknown]:
             )
         )
     found += [
-        _judged(
+        judged(
             "slow-node-share",
             "share of nodes that are persistently slow at any time, before any is taken out",
             "ratio",
@@ -411,7 +419,7 @@ def _noise(system: System) -> list[Unknown]:
             "(arXiv:2505.05713); 64 nodes a job is a judgement",
             bench="nodes --all",
         ),
-        _judged(
+        judged(
             "slow-node-speed",
             "speed of such a node over a sound one",
             "ratio",
@@ -421,7 +429,7 @@ def _noise(system: System) -> list[Unknown]:
             status="secondary",
             bench="nodes --all",
         ),
-        _judged(
+        judged(
             "slow-node-removal",
             "time until a slow node is found and taken out",
             "second",
@@ -446,7 +454,7 @@ def _model_error(
     name, residual = residual_for(calibration, system.family, moe=request.model.is_moe)
     beyond = accelerator_count / float(calibration.about["largest_accelerator_count"])
     return [
-        _judged(
+        judged(
             "step-model-error",
             "true step time over the predicted one",
             "1",
@@ -457,14 +465,16 @@ def _model_error(
             note="90 % of measured over predicted step times",
             bench="step",
         ),
-        _judged(
+        judged(
             "scaling-model-error",
             "true over predicted change of throughput with size, over a hundredfold growth",
             "1",
             Lognormal(low=1.0 - SCALING_ERROR_AT_100X, high=1.0 / (1.0 - SCALING_ERROR_AT_100X)),
             "model",
             source="published scaling series: ratio error 0.9 % in the median; none as large as asked",
-            note=f"{accelerator_count:,} accelerators are {beyond:.1f} times the largest measured run" if beyond > 1 else "",
+            note=f"{accelerator_count:,} accelerators are {beyond:.1f} times the largest measured run"
+            if beyond > 1
+            else "",
             bench="step --accelerators 8,64,512",
         ),
     ]
@@ -498,22 +508,8 @@ def step_unknowns(
 def narrowed(unknowns: Sequence[Unknown], measured: Sequence[MeasuredValue]) -> tuple[Unknown, ...]:
     """The same unknowns with what measurements say of them in place of the assumption.
 
-    Raises:
-        RequestError: a measurement of something that is none of the unknowns; every one is named
+    A measurement of something that this verdict does not depend on changes nothing.
     """
-    names = [one.name for one in unknowns]
-    problems = [
-        Problem(
-            where=f"measurements: {m.unknown}",
-            found=m.unknown,
-            accepted=list_names(names, most=40),
-            hint=nearest_hint(m.unknown, names),
-        )
-        for m in measured
-        if m.unknown not in names
-    ]
-    if problems:
-        raise RequestError(problems)
     by_name: Mapping[str, MeasuredValue] = {m.unknown: m for m in measured}
     result = []
     for one in unknowns:

@@ -32,8 +32,8 @@ from lakh.claims.throughput import (
     throughput,
 )
 from lakh.claims.unknowns import MeasuredValue, Unknown, narrowed, step_unknowns
-from lakh.claims.worlds import Worlds, scaling_error, sobol_points, worlds_at
 from lakh.claims.workload import Workload, workload_of
+from lakh.claims.worlds import Worlds, scaling_error, sobol_points, worlds_at
 from lakh.columns import Array, Mask
 from lakh.errors import InfeasibleError, Problem, RequestError
 from lakh.perf.flops import MfuConvention
@@ -143,7 +143,9 @@ class _Target:
 
     def margin(self, quantity: Array) -> Array:
         """Positive where it holds; in units of the quantity."""
-        return np.minimum(quantity - self.low, self.high - quantity) if math.isfinite(self.high) else quantity - self.low
+        return (
+            np.minimum(quantity - self.low, self.high - quantity) if math.isfinite(self.high) else quantity - self.low
+        )
 
     def holds(self, quantity: Array) -> Mask:
         return np.asarray(self.margin(quantity) >= 0.0)
@@ -306,9 +308,7 @@ class _Timer:
         """The layouts of a size among which samples choose; raises where nothing fits."""
         key = (count, batch, precision, generation)
         if key not in self._sets:
-            question = replace(
-                self.asked.question(count, batch, generation=generation or None), unknowns=self.unknowns
-            )
+            question = replace(self.asked.question(count, batch, generation=generation or None), unknowns=self.unknowns)
             found = layouts_for(question, corners=4 if full else 2)
             if precision != "bf16":
                 found = joined(in_precision(found, precision), layouts_for(question, corners=1, precision=precision))
@@ -349,7 +349,11 @@ class _Judged:
 
 
 def _judged(
-    asked: _Asked, target: _Target, quantity: Callable[[Worlds], Array], timer_points: Array, unknowns: Sequence[Unknown]
+    asked: _Asked,
+    target: _Target,
+    quantity: Callable[[Worlds], Array],
+    timer_points: Array,
+    unknowns: Sequence[Unknown],
 ) -> _Judged:
     samples = quantity(worlds_at(unknowns, timer_points))
     holds = target.holds(samples)
@@ -365,9 +369,7 @@ def _judged(
     return _Judged(samples=samples, holds=holds, deciding=deciding, needed=needed)
 
 
-def _reading(
-    name: str, text: str, count: int, samples: Array, target: _Target, note: str = ""
-) -> Reading:
+def _reading(name: str, text: str, count: int, samples: Array, target: _Target, note: str = "") -> Reading:
     return Reading(
         name=name,
         text=text,
@@ -408,11 +410,13 @@ def _judge_mfu(asked: _Asked) -> Verdict:
 
     def quantity(w: Worlds) -> Array:
         timer.plan_count += layouts.size * w.count
-        return mfu_of(question, throughput(question, layouts, w), "causal") * _size_error(w, question.request.accelerator_count)
+        return mfu_of(question, throughput(question, layouts, w), "causal") * _size_error(
+            w, question.request.accelerator_count
+        )
 
     judged = _judged(asked, target, quantity, points, head.unknowns)
     readings: list[Reading] = []
-    sizes = [count] + ([STATED_SIZE] if STATED_SIZE < count else [])
+    sizes = [count] + ([STATED_SIZE] if count > STATED_SIZE else [])
     for size in sizes:
         batch = work.grown_batch(size)
         where = f"{size:,} cards"
@@ -421,10 +425,10 @@ def _judge_mfu(asked: _Asked) -> Verdict:
         except (InfeasibleError, RequestError) as error:
             readings.append(_unread(f"bf16-causal-{size}", f"BF16, {where}", size, str(error)))
             continue
-        error = _size_error(timer.worlds, size)
+        beyond = _size_error(timer.worlds, size)
         asking = question.at_size(size, batch)
         for convention, words in _CONVENTION_WORDS.items():
-            samples = mfu_of(asking, wide, convention) * error
+            samples = mfu_of(asking, wide, convention) * beyond
             text = f"BF16 over the BF16 peak, {words}, {where}"
             readings.append(_reading(f"bf16-{convention}-{size}", text, size, samples, target))
         if has_fp8:
@@ -434,14 +438,14 @@ def _judge_mfu(asked: _Asked) -> Verdict:
                 ("bf16", wide_peak, "causal"),
                 ("bf16", wide_peak, "full-attention"),
             ):
-                chosen: MfuConvention = convention  # type: ignore[assignment]
-                samples = mfu_of(asking, narrow, chosen, peak_flop_per_s=peak) * error
+                chosen: MfuConvention = convention
+                samples = mfu_of(asking, narrow, chosen, peak_flop_per_s=peak) * beyond
                 text = f"FP8 matmuls over the {over.upper()} peak, {_CONVENTION_WORDS[chosen]}, {where}"
                 readings.append(_reading(f"fp8-over-{over}-{convention}-{size}", text, size, samples, target))
         published = work.published_batch(size)
         if published != batch:
             _, held = timer.rate(size, published)
-            samples = mfu_of(asking, held, "causal") * error
+            samples = mfu_of(asking, held, "causal") * beyond
             tokens = published * work.sequence_length / 1e6
             text = f"BF16 over the BF16 peak, causal attention, batch held at {tokens:.1f} M tokens, {where}"
             readings.append(_reading(f"bf16-causal-published-batch-{size}", text, size, samples, target))
@@ -533,7 +537,7 @@ def _verdict(
         curve=curve,
         skipped=skipped,
         first_fails_at=_first_failure(curve),
-        measurements=measurements(judged.deciding, unknowns),
+        measurements=measurements(judged.deciding, unknowns, probability=float(np.mean(judged.holds))),
         unknowns=unknowns,
         sample_count=asked.sample_count,
         seed=asked.seed,
@@ -581,9 +585,13 @@ def _judge_scaling(asked: _Asked) -> Verdict:
     readings: list[Reading] = []
     batches: tuple[tuple[str, str, Callable[[int], int]], ...] = (
         ("weak", f"{_tokens_per_card(work)} tokens per card at every size", work.weak_batch),
-        ("strong", f"batch held at {work.published_batch_sequences * work.sequence_length / 1e6:.1f} M tokens", work.published_batch),
+        (
+            "strong",
+            f"batch held at {work.published_batch_sequences * work.sequence_length / 1e6:.1f} M tokens",
+            work.published_batch,
+        ),
     )
-    ends = [count] + ([STATED_SIZE] if STATED_SIZE < count else [])
+    ends = [count] + ([STATED_SIZE] if count > STATED_SIZE else [])
     for size in ends:
         for kind, words, batch in batches:
             for start in (*bases, per_node):
@@ -641,7 +649,7 @@ def _judge_effective_time(asked: _Asked) -> Verdict:
     asked.progress("failing in thousands of worlds", 0, 0)
     judged = _judged(asked, target, lambda w: effective_time(question, w), points, unknowns)
     readings = []
-    for size in [count] + ([STATED_SIZE] if STATED_SIZE < count else []):
+    for size in [count] + ([STATED_SIZE] if count > STATED_SIZE else []):
         sized = question if size == count else question.at_size(size)
         for name in EFFECTIVE_TIMES:
             definition: EffectiveTime = name  # type: ignore[assignment]
@@ -661,7 +669,8 @@ def _judge_effective_time(asked: _Asked) -> Verdict:
         plan_count=0,
         notes=[
             f"failure profile {question.profile.name}: {question.profile.definition}",
-            f"checkpoint of {size_bytes / 1e12:.2f} TB ({asked.work.model.name}, {STATE_BYTES_PER_PARAMETER:g} bytes a parameter)",
+            f"checkpoint of {size_bytes / 1e12:.2f} TB ({asked.work.model.name}, {STATE_BYTES_PER_PARAMETER:g} bytes "
+            "a parameter)",
             "a run of 54 days; spares sized for 99 % availability",
         ],
     )
@@ -702,20 +711,19 @@ def _judge_scale_up(asked: _Asked) -> Verdict:
     ):
         changed = replace(
             network,
-            scale_up_bytes_per_s=np.float64(rate),
-            scale_up_kind=np.float64(kind),
-            scale_up_domain_size=np.float64(domain),
+            scale_up_bytes_per_s=np.asarray(rate),
+            scale_up_kind=np.asarray(kind),
+            scale_up_domain_size=np.asarray(domain),
         )
-        question = replace(
-            head, request=replace(head.request, system=replace(head.request.system, network=changed))
-        )
+        question = replace(head, request=replace(head.request, system=replace(head.request.system, network=changed)))
         asked.progress(f"planning with {rate / 1e9:.0f} GB/s", 0, 0)
         layouts = layouts_for(question, corners=2)
         layouts = reduced(question, layouts, timer.worlds.take(slice(0, FIRST_LOOK)))
         timer.plan_count += layouts.size * timer.worlds.count
         after = throughput(question, layouts, timer.worlds)
         gain = after.tokens_per_s / before.tokens_per_s
-        text = f"{rate / 1e9:,.0f} GB/s one way ({words}): throughput over that with {own / 1e9:,.0f} GB/s, {count:,} cards"
+        links = f"{rate / 1e9:,.0f} GB/s one way ({words})"
+        text = f"{links}: throughput over that with {own / 1e9:,.0f} GB/s, {count:,} cards"
         readings.append(
             Reading(
                 name=name,

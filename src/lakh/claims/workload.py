@@ -1,4 +1,4 @@
-"""On what work is a claim judged, where it names none? Models, sequence lengths and batches as their makers published."""
+"""On what work is a claim judged, where it names none? Models, sequences and batches as their makers published."""
 
 from __future__ import annotations
 
@@ -72,3 +72,34 @@ def workload_of(
         published_batch_sequences=batch,
         source=source,
     )
+
+
+GPT4_AS_REPORTED = Model(
+    name="gpt4-as-reported",
+    family="gpt",
+    layer_count=120,
+    hidden_size=10752,
+    ffn_size=43008,
+    head_count=96,
+    kv_head_count=96,
+    head_size=112,
+    vocabulary_size=100256,
+    mlp_matrix_count=2,
+    experts=Experts(
+        expert_count=16, experts_per_token=2, expert_ffn_size=43008, shared_ffn_size=0, moe_layer_count=120
+    ),
+    source="an analysis of July 2023 that OpenAI never confirmed, as the press repeats it: 1.8 T parameters, 120 "
+    "layers, 16 experts of about 111 B each and two per token, about 55 B in attention",
+    note="width and heads are ours: round ones that give 55 B of attention and 111 B per expert over 120 layers",
+)
+"""What is said of GPT-4. Nothing of it is confirmed; it serves as a known comparison of the right size and kind."""
+
+
+def claimed_model_name(claim_name: str) -> str:
+    """The catalogue model that a claim is judged with unless another is asked for."""
+    return {"kuae-mfu-moe-40": "deepseek-v3", "gpt4-mfu-32-36": GPT4_AS_REPORTED.name}.get(claim_name, "llama3.1-405b")
+
+
+def claimed_cluster_name(claim_name: str) -> str:
+    """The cluster that a claim is judged on unless another is asked for; "" where it needs one of its own."""
+    return "" if claim_name == "gpt4-mfu-32-36" else "jd-cloud-100k"

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import stats
 
 from lakh.claims.unknowns import Unknown
@@ -13,6 +14,8 @@ from lakh.columns import Array
 from lakh.perf.software import SoftwareInput
 from lakh.perf.system import SystemInput
 from lakh.spec.cluster import Cluster
+
+Index = NDArray[np.int64]
 
 SCALING_GROWTH = 100.0
 """The growth that `scaling-model-error` is stated for."""
@@ -43,8 +46,8 @@ class Worlds:
         found = self.values.get(name)
         return np.asarray(default) if found is None else found
 
-    def take(self, index: slice | Array) -> Worlds:
-        taken = {name: column[index] for name, column in self.values.items()}  # type: ignore[index]
+    def take(self, index: slice | Index) -> Worlds:
+        taken = {name: column[index] for name, column in self.values.items()}
         return Worlds(values=taken, count=len(next(iter(taken.values()))) if taken else 0)
 
     def repeat(self, times: int) -> Worlds:
@@ -92,7 +95,9 @@ def system_at(cluster: Cluster, base: SystemInput, accelerators_per_node: int, w
         host_speed=w.get("host-speed", float(device.host_speed)),
         jitter_scale=w.get("jitter-scale", float(device.jitter_scale)),
     )
-    block, oversubscription = _contention(cluster, network.block_size, network.oversubscription, accelerators_per_node, w)
+    block, oversubscription = _contention(
+        cluster, network.block_size, network.oversubscription, accelerators_per_node, w
+    )
     one_fabric = w.get("sites", 0.0) > 0.5
     network = replace(
         network,

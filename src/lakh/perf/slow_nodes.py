@@ -32,8 +32,8 @@ BAD_WORKERS = NodeSpeeds(
     slowdowns=(1.1, 1.27, 1.66),
     shares=(0.55e-4, 0.44e-4, 0.11e-4),
 )
-"""Nodes that are persistently slow in production. 1.7 % of the 42.5 % of 3,079 jobs that straggle do so because of a bad
-worker; the worst tenth of straggling jobs is slowed 1.27 times or more (arXiv:2505.05713). With 64 nodes a job, a
+"""Nodes that are persistently slow in production. 1.7 % of the 42.5 % of 3,079 jobs that straggle do so because of a
+bad worker; the worst tenth of straggling jobs is slowed 1.27 times or more (arXiv:2505.05713). With 64 nodes a job, a
 judgement, 1.1e-4 of nodes are slow at a time; half of them by less than 1.27, a tenth by far more, a judgement too."""
 
 LASTS_S = 5 * 86_400.0
