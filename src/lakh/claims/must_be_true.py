@@ -262,6 +262,7 @@ def _best_value(
 
 def _conditions(open_ones: Sequence[Unknown], is_choice: Mask, z: Array) -> tuple[Condition, ...]:
     found: list[tuple[float, Condition]] = []
+    least = min(MINOR_SCORE, float(np.abs(z).max())) / 2.0
     for index, one in enumerate(open_ones):
         score = float(z[index])
         u = float(special.ndtr(score))
@@ -275,7 +276,7 @@ def _conditions(open_ones: Sequence[Unknown], is_choice: Mask, z: Array) -> tupl
             words = f"{one.title}: {one.text(value)} (assumed most likely: {one.text(median)})"
             found.append((abs(score), _condition(one, words, value, median, "is", odds)))
             continue
-        if abs(score) < MINOR_SCORE / 2.0:
+        if abs(score) < least:
             continue
         ends = f"{one.text(one.at(0.05))} to {one.text(one.at(0.95))}"
         side: Literal["at least", "at most"] = "at least" if score > 0.0 else "at most"

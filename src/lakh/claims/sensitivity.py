@@ -161,3 +161,40 @@ def measurements(
         return (-round(first, 4), -second, one.command)
 
     return tuple(sorted(found, key=value))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Swing:
+    """One bar of the tornado: the quantity at both ends of one unknown, all others at their medians."""
+
+    name: str
+    title: str
+    low_text: str
+    """The unknown at its 5th percentile, or the first of its designs."""
+    high_text: str
+    at_low: float
+    at_high: float
+
+
+def tornado(quantity: Quantity, unknowns: Sequence[Unknown]) -> tuple[Swing, ...]:
+    """What each open unknown does to the quantity on its own, widest first."""
+    open_ones = [one for one in unknowns if one.is_open]
+    if not open_ones:
+        return ()
+    count = len(open_ones)
+    points = np.full((2 * count, count), 0.5)
+    rows = np.arange(count)
+    points[2 * rows, rows], points[2 * rows + 1, rows] = 0.05, 0.95
+    values = quantity(worlds_at(unknowns, points))
+    swings = [
+        Swing(
+            name=one.name,
+            title=one.title,
+            low_text=one.text(one.at(0.05)),
+            high_text=one.text(one.at(0.95)),
+            at_low=float(values[2 * i]),
+            at_high=float(values[2 * i + 1]),
+        )
+        for i, one in enumerate(open_ones)
+    ]
+    return tuple(sorted(swings, key=lambda one: (-abs(one.at_high - one.at_low), one.name)))

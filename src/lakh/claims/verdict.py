@@ -19,7 +19,7 @@ from lakh.claims.effective_time import (
     effective_time,
 )
 from lakh.claims.must_be_true import MustBeTrue, must_be_true
-from lakh.claims.sensitivity import Measurement, Sensitivity, measurements, sensitivities
+from lakh.claims.sensitivity import Measurement, Sensitivity, Swing, measurements, sensitivities, tornado
 from lakh.claims.throughput import (
     LayoutSet,
     Question,
@@ -117,6 +117,8 @@ class Verdict:
     readings: tuple[Reading, ...]
     deciding_unknowns: tuple[Sensitivity, ...]
     """Largest total effect first."""
+    tornado: tuple[Swing, ...]
+    """Each unknown on its own, widest first."""
     must_be_true: MustBeTrue | None
     curve: tuple[CurvePoint, ...]
     skipped: tuple[SkippedPoint, ...]
@@ -135,7 +137,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Target:
+class Target:
     """What must hold."""
 
     low: float
@@ -158,12 +160,12 @@ _NAMES: Mapping[str, str] = {
 }
 
 
-def _target(claim: Claim) -> tuple[_Target, str]:
+def target_of(claim: Claim) -> tuple[Target, str]:
     """A claim's value as limits: a range is a band to be met, except that "above 90 %" has no upper end."""
     name, value = _NAMES[claim.quantity], claim.value
     if value.is_range and value.high < 1.0:
-        return _Target(low=value.low, high=value.high), f"{name} between {value.low:.1%} and {value.high:.1%}"
-    return _Target(low=value.low, high=math.inf), f"{name} of at least {value.low:.1%}"
+        return Target(low=value.low, high=value.high), f"{name} between {value.low:.1%} and {value.high:.1%}"
+    return Target(low=value.low, high=math.inf), f"{name} of at least {value.low:.1%}"
 
 
 def band_of(values: Array) -> Band:
@@ -346,11 +348,12 @@ class _Judged:
     holds: Mask
     deciding: tuple[Sensitivity, ...]
     needed: MustBeTrue
+    swings: tuple[Swing, ...]
 
 
 def _judged(
     asked: _Asked,
-    target: _Target,
+    target: Target,
     quantity: Callable[[Worlds], Array],
     timer_points: Array,
     unknowns: Sequence[Unknown],
@@ -366,10 +369,11 @@ def _judged(
         points=timer_points,
         margins=target.margin(samples),
     )
-    return _Judged(samples=samples, holds=holds, deciding=deciding, needed=needed)
+    swings = tornado(quantity, unknowns)
+    return _Judged(samples=samples, holds=holds, deciding=deciding, needed=needed, swings=swings)
 
 
-def _reading(name: str, text: str, count: int, samples: Array, target: _Target, note: str = "") -> Reading:
+def _reading(name: str, text: str, count: int, samples: Array, target: Target, note: str = "") -> Reading:
     return Reading(
         name=name,
         text=text,
@@ -397,7 +401,7 @@ _CONVENTION_WORDS: Mapping[MfuConvention, str] = {
 
 
 def _judge_mfu(asked: _Asked) -> Verdict:
-    target, asks = _target(asked.claim)
+    target, asks = target_of(asked.claim)
     work, count = asked.work, asked.count
     head = asked.question(count, work.grown_batch(count))
     points = _points_of(asked, head.unknowns)
@@ -466,7 +470,7 @@ def _judge_mfu(asked: _Asked) -> Verdict:
     )
 
 
-def _generation_readings(asked: _Asked, timer: _Timer, question: Question, target: _Target) -> list[Reading]:
+def _generation_readings(asked: _Asked, timer: _Timer, question: Question, target: Target) -> list[Reading]:
     """For a claim about the past: the frameworks of its time."""
     others = {"megatron-2022": "megatron-2023"}.get(asked.generation)
     if others is None:
@@ -487,7 +491,7 @@ def _mfu_at(asked: _Asked, timer: _Timer) -> Callable[[int, Worlds], Array]:
 
 
 def _curve(
-    asked: _Asked, target: _Target, timer: _Timer, at: Callable[[int, Worlds], Array]
+    asked: _Asked, target: Target, timer: _Timer, at: Callable[[int, Worlds], Array]
 ) -> tuple[tuple[CurvePoint, ...], tuple[SkippedPoint, ...]]:
     worlds = timer.worlds.take(slice(0, min(CURVE_SAMPLES, timer.worlds.count)))
     points, skipped = [], []
@@ -533,6 +537,7 @@ def _verdict(
         quantity=band_of(judged.samples),
         readings=tuple(readings),
         deciding_unknowns=judged.deciding,
+        tornado=judged.swings,
         must_be_true=judged.needed,
         curve=curve,
         skipped=skipped,
@@ -560,7 +565,7 @@ def _step_notes(asked: _Asked, unknowns: Sequence[Unknown]) -> list[str]:
 
 
 def _judge_scaling(asked: _Asked) -> Verdict:
-    target, asks = _target(asked.claim)
+    target, asks = target_of(asked.claim)
     work, count = asked.work, asked.count
     head = asked.question(count, work.weak_batch(count))
     points = _points_of(asked, head.unknowns)
@@ -638,7 +643,7 @@ _EFFECTIVE_WORDS: Mapping[EffectiveTime, str] = {
 
 
 def _judge_effective_time(asked: _Asked) -> Verdict:
-    target, asks = _target(asked.claim)
+    target, asks = target_of(asked.claim)
     count = asked.count
     size_bytes = asked.work.model.parameter_count * STATE_BYTES_PER_PARAMETER
     question = effective_question(asked.cluster, count, size_bytes)
@@ -677,7 +682,7 @@ def _judge_effective_time(asked: _Asked) -> Verdict:
 
 
 def _effective_curve(
-    asked: _Asked, question: EffectiveQuestion, worlds: Worlds, target: _Target
+    asked: _Asked, question: EffectiveQuestion, worlds: Worlds, target: Target
 ) -> tuple[CurvePoint, ...]:
     points = []
     for size in asked.curve_sizes():
@@ -748,6 +753,7 @@ def _judge_scale_up(asked: _Asked) -> Verdict:
         quantity=band_of(best),
         readings=tuple(readings),
         deciding_unknowns=(),
+        tornado=(),
         must_be_true=None,
         curve=(),
         skipped=(),
@@ -795,6 +801,16 @@ def summary(verdict: Verdict) -> Mapping[str, Any]:
                 "decides": one.decides,
             }
             for one in verdict.deciding_unknowns
+        ],
+        "tornado": [
+            {
+                "name": one.name,
+                "low": one.low_text,
+                "high": one.high_text,
+                "at_low": one.at_low,
+                "at_high": one.at_high,
+            }
+            for one in verdict.tornado
         ],
         "must_be_true": [
             {
