@@ -335,7 +335,7 @@ def _network(cluster: Cluster, system: System) -> list[Unknown]:
             "network-step-latency",
             "time of one step between nodes in a long collective",
             "second",
-            Triangular(low=2e-6, mode=float(system.input.network.scale_out_latency_s), high=10e-6),
+            around(float(system.input.network.scale_out_latency_s), low=0.7, high=4.0),
             "network",
             source="calibration on InfiniBand clusters",
             note="several tiers, Ethernet and cables across halls take longer; a judgement",
