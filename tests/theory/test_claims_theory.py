@@ -179,10 +179,10 @@ def test_what_hardly_matters_is_left_at_its_middle() -> None:
     assert found.conditions[0].side == "at least"  # type: ignore[attr-defined]
 
 
-def test_what_holds_at_the_middle_says_what_must_not_get_worse() -> None:
+def test_what_holds_at_the_middle_says_what_must_stay_so() -> None:
     found = needed(-5.0, {"x": 3.0, "y": 4.0})
     assert found.outcome == "holds-at-middle"  # type: ignore[attr-defined]
-    assert all(one.side == "at most" for one in found.conditions)  # type: ignore[attr-defined]
+    assert all(one.side == "at least" and one.value < 1.0 for one in found.conditions)  # type: ignore[attr-defined]
 
 
 def test_what_no_combination_reaches_is_said_to_be_out_of_reach() -> None:

@@ -4,6 +4,7 @@ from lakh.claims.ask import ask
 from lakh.claims.distributions import Choice, Distribution, Fixed, Lognormal, Triangular, Uniform
 from lakh.claims.measurement_file import Measurements, load_measurements, measurement_schema
 from lakh.claims.must_be_true import Condition, MustBeTrue
+from lakh.claims.outlook import RunOutlook
 from lakh.claims.rehearsal import FABRICS, FabricOdds, RehearsalOdds, rehearsal_odds
 from lakh.claims.sensitivity import Measurement, Sensitivity, Swing
 from lakh.claims.unknowns import MeasuredValue, Unknown
@@ -26,6 +27,7 @@ __all__ = [
     "MustBeTrue",
     "Reading",
     "RehearsalOdds",
+    "RunOutlook",
     "Sensitivity",
     "Swing",
     "Triangular",

@@ -34,8 +34,8 @@ _STEP = 0.05
 _STARTS = 4
 
 Outcome = Literal["holds-at-middle", "reachable", "out-of-reach"]
-"""holds-at-middle: true with every unknown at its median, and the conditions say what must not get worse; reachable:
-true once the conditions are met; out-of-reach: true nowhere within the ranges."""
+"""holds-at-middle: true with every unknown at its median, and the conditions say what must stay so; reachable: true
+once the conditions are met; out-of-reach: true nowhere within the ranges."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -72,7 +72,7 @@ class MustBeTrue:
         if self.outcome == "out-of-reach":
             return f"no combination within the ranges makes it true; the best found is {self.best:.1%}"
         if self.outcome == "holds-at-middle":
-            return "it holds with every unknown at its middle; it would fail if all of these were so"
+            return "it holds with every unknown at its middle, and fails where all of these are missed at once"
         return f"it holds if all of these are true at once (odds {self.odds:.1%} if independent)"
 
 
@@ -123,7 +123,7 @@ def must_be_true(
     if found is None:
         outcome = "holds-at-middle" if holds_at_middle else "out-of-reach"
         return MustBeTrue(outcome=outcome, conditions=(), odds=0.0, quantity_at_middle=value, best=best)
-    conditions = _conditions(open_ones, is_choice, found)
+    conditions = _conditions(open_ones, is_choice, found, flipped=holds_at_middle)
     odds = float(np.prod([one.odds for one in conditions])) if conditions else 1.0
     return MustBeTrue(
         outcome="holds-at-middle" if holds_at_middle else "reachable",
@@ -260,7 +260,8 @@ def _best_value(
     return float(np.max(quantity(worlds_at(unknowns, rows))))
 
 
-def _conditions(open_ones: Sequence[Unknown], is_choice: Mask, z: Array) -> tuple[Condition, ...]:
+def _conditions(open_ones: Sequence[Unknown], is_choice: Mask, z: Array, *, flipped: bool) -> tuple[Condition, ...]:
+    """What the point asks of each unknown; flipped: what keeps away from it."""
     found: list[tuple[float, Condition]] = []
     least = min(MINOR_SCORE, float(np.abs(z).max())) / 2.0
     for index, one in enumerate(open_ones):
@@ -273,15 +274,17 @@ def _conditions(open_ones: Sequence[Unknown], is_choice: Mask, z: Array) -> tupl
             if value == median:
                 continue
             odds = choice.weights[choice.values.index(value)]
-            words = f"{one.title}: {one.text(value)} (assumed most likely: {one.text(median)})"
+            if flipped:
+                odds, value = 1.0 - odds, median
+            words = f"{one.title}: {one.text(value)} (middle of the odds: {one.text(median)})"
             found.append((abs(score), _condition(one, words, value, median, "is", odds)))
             continue
         if abs(score) < least:
             continue
         ends = f"{one.text(one.at(0.05))} to {one.text(one.at(0.95))}"
-        side: Literal["at least", "at most"] = "at least" if score > 0.0 else "at most"
+        side: Literal["at least", "at most"] = "at least" if (score > 0.0) != flipped else "at most"
         words = f"{one.title}: {side} {one.text(value)} (middle {one.text(median)}, nine cases of ten {ends})"
-        found.append((abs(score), _condition(one, words, value, median, side, 1.0 - u if score > 0.0 else u)))
+        found.append((abs(score), _condition(one, words, value, median, side, 1.0 - u if side == "at least" else u)))
     return tuple(condition for _, condition in sorted(found, key=lambda pair: (-pair[0], pair[1].name)))
 
 

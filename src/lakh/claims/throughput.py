@@ -21,6 +21,7 @@ from lakh.perf.inputs import PRECISION_CODE, RECOMPUTE_CODE, PlanInput, Workload
 from lakh.perf.slow_nodes import slow_node_factor
 from lakh.perf.step import StepTable, evaluate
 from lakh.planner import PlanRequest, SearchOptions, search
+from lakh.planner.economics import activity_of
 from lakh.spec.cluster import Cluster
 from lakh.spec.layout import Layout
 
@@ -300,3 +301,11 @@ def mfu_of(
         flop = flop * hardware_flop_factor(found.recompute)
     peak = found.peak_flop_per_s if peak_flop_per_s is None else peak_flop_per_s
     return np.asarray(found.tokens_per_s * flop / (request.accelerator_count * peak))
+
+
+def activity_at_middle(question: Question, layouts: LayoutSet) -> float:
+    """Share of the step in which kernels compute, in the best layout with every unknown at its median."""
+    open_count = sum(one.is_open for one in question.unknowns)
+    world = worlds_at(question.unknowns, np.full((1, open_count), 0.5))
+    best = int(throughput(question, layouts, world).best[0])
+    return float(np.asarray(activity_of(_table(question, layouts, world)))[best])

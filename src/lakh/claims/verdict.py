@@ -19,11 +19,13 @@ from lakh.claims.effective_time import (
     effective_time,
 )
 from lakh.claims.must_be_true import MustBeTrue, must_be_true
+from lakh.claims.outlook import RunOutlook, run_outlook
 from lakh.claims.sensitivity import Measurement, Sensitivity, Swing, measurements, sensitivities, tornado
 from lakh.claims.throughput import (
     LayoutSet,
     Question,
     Throughput,
+    activity_at_middle,
     in_precision,
     joined,
     layouts_for,
@@ -36,9 +38,9 @@ from lakh.claims.workload import Workload, workload_of
 from lakh.claims.worlds import Worlds, scaling_error, sobol_points, worlds_at
 from lakh.columns import Array, Mask
 from lakh.errors import InfeasibleError, Problem, RequestError
-from lakh.perf.flops import MfuConvention
+from lakh.perf.flops import MfuConvention, model_flop_per_token
 from lakh.perf.system_of import DEFAULT_GENERATION, System, system_of
-from lakh.planner import plan_request
+from lakh.planner import Range, plan_request
 from lakh.reliability.checkpoints import STATE_BYTES_PER_PARAMETER
 from lakh.spec.cluster import Cluster
 
@@ -132,6 +134,8 @@ class Verdict:
     plan_count: int
     """Layouts timed over all samples, readings and sizes."""
     notes: tuple[str, ...]
+    outlook: RunOutlook | None
+    """What a whole run would take and cost at the predicted rate; None for claims that are not about MFU."""
     samples: Array = field(repr=False)
     """The quantity in every sample of the headline reading; empty where there is none."""
 
@@ -467,6 +471,38 @@ def _judge_mfu(asked: _Asked) -> Verdict:
         unknowns=head.unknowns,
         plan_count=timer.plan_count,
         notes=_step_notes(asked, head.unknowns),
+        outlook=_outlook(asked, question, layouts, curve),
+    )
+
+
+def _outlook(asked: _Asked, question: Question, layouts: LayoutSet, curve: Sequence[CurvePoint]) -> RunOutlook | None:
+    """The run at the predicted rates; None where nothing says how many tokens it has."""
+    if asked.work.tokens is None or not curve:
+        return None
+    model = question.request.model_input
+    flop = float(model_flop_per_token(model, np.asarray(float(asked.work.sequence_length))))
+    peak = float(asked.system.input.device.wide_flop_per_s)
+    rates = {
+        point.accelerator_count: Range(
+            low=point.quantity.p05 * peak / flop,
+            value=point.quantity.p50 * peak / flop,
+            high=point.quantity.p95 * peak / flop,
+        )
+        for point in curve
+    }
+    size_bytes = asked.work.model.parameter_count * STATE_BYTES_PER_PARAMETER
+    effective = effective_question(asked.cluster, asked.count, size_bytes)
+    effective = replace(effective, unknowns=narrowed(effective.unknowns, asked.measured))
+    return run_outlook(
+        asked.cluster,
+        asked.system,
+        tokens=asked.work.tokens,
+        tokens_per_step=float(asked.work.grown_batch(asked.count) * asked.work.sequence_length),
+        accelerator_count=asked.count,
+        activity=activity_at_middle(question, layouts),
+        rate_per_accelerator=rates,
+        effective=effective,
+        seed=asked.seed,
     )
 
 
@@ -525,6 +561,7 @@ def _verdict(
     unknowns: tuple[Unknown, ...],
     plan_count: int,
     notes: Sequence[str],
+    outlook: RunOutlook | None = None,
 ) -> Verdict:
     return Verdict(
         claim=asked.claim,
@@ -548,6 +585,7 @@ def _verdict(
         seed=asked.seed,
         plan_count=plan_count,
         notes=tuple(notes),
+        outlook=outlook,
         samples=judged.samples,
     )
 
@@ -764,6 +802,7 @@ def _judge_scale_up(asked: _Asked) -> Verdict:
         seed=asked.seed,
         plan_count=timer.plan_count,
         notes=("everything but the links is the cluster's own: the announced chip would change the rest as well",),
+        outlook=None,
         samples=best,
     )
 
@@ -844,6 +883,7 @@ def summary(verdict: Verdict) -> Mapping[str, Any]:
             }
             for one in verdict.measurements
         ],
+        "outlook": verdict.outlook,
         "sample_count": verdict.sample_count,
         "seed": verdict.seed,
         "plan_count": verdict.plan_count,

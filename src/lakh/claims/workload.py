@@ -23,6 +23,8 @@ class Workload:
     published_batch_sequences: int
     """Sequences per step as published, or asked for."""
     source: str
+    tokens: float | None = None
+    """Of the whole run, as published; None where it is not known [token]."""
 
     def published_batch(self, accelerator_count: int) -> int:
         """The published batch, whatever the size."""
@@ -46,6 +48,11 @@ _PUBLISHED: Mapping[str, tuple[int, int, str]] = MappingProxyType(
         "gpt4-as-reported": (8192, 7324, "the same analysis: about 60 M tokens a step, sequence length 8,192"),
     }
 )
+
+_RUN_TOKENS: Mapping[str, float] = MappingProxyType(
+    {"llama3.1-405b": 15.6e12, "llama3-70b": 15.0e12, "deepseek-v3": 14.8e12, "deepseek-v2": 8.1e12}
+)
+"""arXiv:2407.21783 and its model card, arXiv:2412.19437, arXiv:2405.04434."""
 
 _DEFAULT_TOKENS = 16_777_216
 _DEFAULT_SEQUENCE = 4_096
@@ -71,6 +78,7 @@ def workload_of(
         sequence_length=sequence_length or sequence,
         published_batch_sequences=batch,
         source=source,
+        tokens=_RUN_TOKENS.get(model.name),
     )
 
 

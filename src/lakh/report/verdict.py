@@ -8,9 +8,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lakh import __version__
 from lakh.catalog import accelerator, training_measurements_path
-from lakh.claims import Band, Reading, RehearsalOdds, Swing, Verdict, summary
+from lakh.claims import Band, Reading, RehearsalOdds, RunOutlook, Swing, Verdict, summary
 from lakh.errors import UnknownNameError
 from lakh.report import text
 from lakh.report.charts import Chart, Mark, Series, chart_rows
@@ -87,6 +86,8 @@ def verdict_tables(verdict: Verdict) -> list[Table]:
         tables.append(_curve(verdict))
     if verdict.measurements:
         tables.append(_measurements(verdict))
+    if verdict.outlook is not None:
+        tables.append(outlook_table(verdict.outlook))
     return tables
 
 
@@ -125,13 +126,8 @@ def _needed(verdict: Verdict) -> Table:
     needed = verdict.must_be_true
     assert needed is not None
     rows = [(one.text, text.percent(one.odds)) for one in needed.conditions]
-    titles = {
-        "holds-at-middle": "What must not be true",
-        "reachable": "What must be true",
-        "out-of-reach": "What must be true",
-    }
     notes = [needed.text, f"with every unknown at its middle: {text.percent(needed.quantity_at_middle)}"]
-    return table(titles[needed.outcome], [words("all of these at once"), number("odds of each")], rows, notes=notes)
+    return table("What must be true", [words("all of these at once"), number("odds of each")], rows, notes=notes)
 
 
 def _deciding(verdict: Verdict) -> Table:
@@ -165,6 +161,45 @@ def _measurements(verdict: Verdict) -> Table:
     columns = [number("#"), words("command"), words("of"), number("settles"), number("narrows")]
     notes = ["settles: share of the doubt about the verdict that it takes away; narrows: of the quantity's variance"]
     return table("What would settle it, most valuable first", columns, rows, notes=[*notes, BENCH_NOTE])
+
+
+def outlook_table(one: RunOutlook) -> Table:
+    """What a whole run takes: time, power, energy, cost, and the date it ends on."""
+    days = one.days
+    rows = [
+        ("effective time", text.range_text(one.effective_time, text.percent)),
+        ("tokens per second of wall time", text.range_text(one.tokens_per_s, text.tokens_per_s)),
+        ("size that trains most, of those judged", f"{one.best_size:,} cards"),
+        ("days from a standing start", text.range_text(days, lambda value: f"{value:,.0f}")),
+        ("facility power while it trains", text.watt(one.energy.watt)),
+        ("energy of a step", text.energy(one.energy.joule_per_step)),
+        ("energy of the run", text.energy(one.energy_joule)),
+        ("tokens per joule", f"{one.energy.token_per_joule:.3g}"),
+    ]
+    bound = [
+        f"{site.site} ({site.binding}, clock at {site.clock_share:.0%})" for site in one.sites if site.clock_share < 1
+    ]
+    rows.append(("throttled", "; ".join(bound) if bound else "no site, as described"))
+    if one.cost is not None:
+        for label, cost in (("rented", one.cost.rent_per_token), ("owned", one.cost.owned_per_token)):
+            if cost is not None:
+                million = cost.times(1e6)
+                rows.append(
+                    (
+                        f"per million tokens, {label}",
+                        text.range_text(million, lambda v: text.money(v, one.cost_currency)),
+                    )
+                )
+    if one.delivery is not None:
+        d = one.delivery
+        rows.append((f"ends if started {d.start}", f"{d.middle} ({d.earliest} to {d.latest})"))
+        rows += [(f"a month late: {late.phase}", f"{late.days_per_month:.0f} days later") for late in d.lateness]
+    notes = [
+        "in brackets nine cases of ten of each, ends with ends; power at the middle; owned: capital over four years "
+        "and energy",
+        "where failures eat the gain of the last cards the run takes fewer: the rates are those of the best size",
+    ]
+    return table(f"A run of {one.tokens / 1e12:.1f} T tokens", ["", words("")], rows, notes=notes)
 
 
 def odds_table(odds: RehearsalOdds) -> Table:
@@ -345,8 +380,7 @@ def verdict_page(verdict: Verdict) -> str:
         "<!doctype html>\n<html lang=en>\n<head>\n<meta charset=utf-8>\n"
         '<meta name=viewport content="width=device-width, initial-scale=1">\n'
         f"<title>{html.escape(title)}</title>\n<style>{STYLE}{_TORNADO_STYLE}</style>\n</head>\n<body>\n{body}\n"
-        f"<footer>Made by Lakh {html.escape(__version__)}. This page holds all of its data and opens without a "
-        "network.</footer>\n"
+        "<footer>Made by Lakh. This page holds all of its data and opens without a network.</footer>\n"
         f'<script type="application/json" id=figures>{figures}</script>\n{script}\n</body>\n</html>\n'
     )
 
