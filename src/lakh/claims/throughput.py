@@ -141,7 +141,7 @@ def layouts_for(question: Question, *, corners: int = len(CORNERS), precision: s
         software = software_at(question.request.software, world)
         request = replace(question.request, system=system, software=software, options=options)
         try:
-            found = search(request, top_count=FAMILIES_PER_CORNER)
+            found = search(request, top_count=FAMILIES_PER_CORNER, worker_count=2)
         except (InfeasibleError, RequestError) as error:
             failures.append(error)
             continue
@@ -170,8 +170,7 @@ def _block(question: Question, layouts: LayoutSet, worlds: Worlds) -> Throughput
     memory = table.memory
     usable = table.valid & np.asarray(memory.device_bytes <= memory.capacity_bytes)
     index = np.tile(np.arange(size), count)
-    step_s = _across_sites_s(question, layouts, worlds, np.asarray(table.step_time_s).reshape(count, size))
-    rate = layouts.batch_sequences[index] * request.sequence_length / step_s.ravel()
+    rate = layouts.batch_sequences[index] * request.sequence_length / table.step_time_s
     rate = np.where(usable, rate, 0.0).reshape(count, size)
     best = rate.argmax(axis=1)
     rows = np.arange(count)
@@ -214,35 +213,6 @@ def _slow_nodes(question: Question, w: Worlds) -> Array:
     )
 
 
-def _across_sites_s(question: Question, layouts: LayoutSet, worlds: Worlds, step_s: Array) -> Array:
-    """Step times with a pipeline that runs over several sites [sample, layout].
-
-    The step model sees data-parallel groups that span sites. Where the stages of a pipeline lie on different sites
-    instead, every token's activations cross each border once per model chunk and its gradients come back the other
-    way: a step cannot be shorter than that takes on the links out of a site, and filling and draining the pipeline
-    wait for the light.
-    """
-    site_size = float(question.request.system.network.site_size)
-    if not np.isfinite(site_size):
-        return step_s
-    p, request = layouts.plans, question.request
-    stage_ranks, ranks = p.tp * p.cp * p.dp, p.tp * p.cp * p.dp * p.pp
-    crosses = (p.pp > 1) & (ranks > site_size) & (stage_ranks <= site_size)
-    several = worlds.get("sites", 0.0) < 0.5
-    tokens = layouts.batch_sequences * request.sequence_length
-    border_bytes = tokens * float(request.model.hidden_size) * 2.0 * p.vpp
-    haul = np.broadcast_to(
-        worlds.get("long-haul-bandwidth", float(request.system.network.long_haul_bytes_per_s)), worlds.count
-    )
-    latency = np.broadcast_to(
-        worlds.get("long-haul-latency", float(request.system.network.long_haul_latency_s)), worlds.count
-    )
-    borders = np.ceil(ranks / site_size) - 1.0
-    border_s = border_bytes[None, :] / haul[:, None]
-    longer = np.maximum(step_s, border_s) + 2.0 * borders[None, :] * latency[:, None]
-    return np.where(np.broadcast_to(several, worlds.count)[:, None] & crosses[None, :], longer, step_s)
-
-
 NEAR_BEST = 0.01
 """A layout that comes within this share of the best in some sample of the first look stays in the set."""
 
@@ -260,10 +230,7 @@ def reduced(question: Question, layouts: LayoutSet, worlds: Worlds) -> LayoutSet
         table = _table(question, layouts, part)
         usable = table.valid & np.asarray(table.memory.device_bytes <= table.memory.capacity_bytes)
         batch = layouts.batch_sequences[np.tile(np.arange(layouts.size), part.count)]
-        step_s = _across_sites_s(
-            question, layouts, part, np.asarray(table.step_time_s).reshape(part.count, layouts.size)
-        )
-        rate = np.where(usable, batch / step_s.ravel(), 0.0).reshape(part.count, layouts.size)
+        rate = np.where(usable, batch / table.step_time_s, 0.0).reshape(part.count, layouts.size)
         top = rate.max(axis=1, keepdims=True)
         kept |= np.any((rate >= (1.0 - NEAR_BEST) * top) & (top > 0.0), axis=0)
     if not kept.any():

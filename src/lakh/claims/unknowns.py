@@ -343,18 +343,17 @@ def _network(cluster: Cluster, system: System) -> list[Unknown]:
         )
     )
     if math.isfinite(float(system.input.network.site_size)):
-        found += _sites(cluster, where)
+        found += _sites(cluster, system, where)
     return found
 
 
-def _sites(cluster: Cluster, where: str) -> list[Unknown]:
+def _sites(cluster: Cluster, system: System, where: str) -> list[Unknown]:
     haul = min(
         (link.bytes_per_s for link in cluster.site_links),
         key=lambda fact: fact.value,
         default=None,
     )
     latency = max((link.latency_s for link in cluster.site_links), key=lambda fact: fact.value, default=None)
-    links = max(sum(site.name in link.between for link in cluster.site_links) for site in cluster.sites)
     found = [
         judged(
             "sites",
@@ -367,11 +366,13 @@ def _sites(cluster: Cluster, where: str) -> list[Unknown]:
         )
     ]
     if haul is not None:
-        scaled = replace(haul, value=haul.value * links, low=haul.low * links, high=haul.high * links)
+        # The step model counts either one link or all out of a site: the stated range moves with what it counts.
+        counted = float(system.input.network.long_haul_bytes_per_s) / haul.value
+        scaled = replace(haul, value=haul.value * counted, low=haul.low * counted, high=haul.high * counted)
         found.append(
             stated(
                 "long-haul-bandwidth",
-                "bandwidth out of one site, all links together",
+                "bandwidth between sites that one job can use, one direction",
                 scaled,
                 "network",
                 where=where,
