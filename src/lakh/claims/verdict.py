@@ -125,7 +125,7 @@ class Verdict:
     curve: tuple[CurvePoint, ...]
     skipped: tuple[SkippedPoint, ...]
     first_fails_at: int | None
-    """The smallest size at which the odds are below one half; None where there is none."""
+    """The smallest size at which the odds are below one half (a claimed range: outside of the band); None: nowhere."""
     measurements: tuple[Measurement, ...]
     """What would settle it, most valuable first."""
     unknowns: tuple[Unknown, ...]
@@ -545,8 +545,17 @@ def _curve(
     return tuple(points), tuple(skipped)
 
 
-def _first_failure(curve: Sequence[CurvePoint]) -> int | None:
-    return next((point.accelerator_count for point in curve if point.probability < 0.5), None)
+def _first_failure(curve: Sequence[CurvePoint], target: Target) -> int | None:
+    """The smallest size at which a claim fails: odds below one half; for a claimed range, no overlap with the band."""
+    for point in curve:
+        band = point.quantity
+        if math.isfinite(target.high):
+            failed = band.p95 < target.low or band.p05 > target.high
+        else:
+            failed = point.probability < 0.5
+        if failed:
+            return point.accelerator_count
+    return None
 
 
 def _verdict(
@@ -578,7 +587,7 @@ def _verdict(
         must_be_true=judged.needed,
         curve=curve,
         skipped=skipped,
-        first_fails_at=_first_failure(curve),
+        first_fails_at=_first_failure(curve, target_of(asked.claim)[0]),
         measurements=measurements(judged.deciding, unknowns, probability=float(np.mean(judged.holds))),
         unknowns=unknowns,
         sample_count=asked.sample_count,
@@ -596,6 +605,8 @@ def _step_notes(asked: _Asked, unknowns: Sequence[Unknown]) -> list[str]:
         notes.append(f"{asked.count:,} accelerators; the largest measured run had {LARGEST_VALIDATED:,}")
     if asked.system.accelerator.announced:
         notes.append(f"{asked.system.accelerator.name} is announced, not shipping")
+    if math.isfinite(target_of(asked.claim)[0].high):
+        notes.append("a claimed range is met only from both sides; odds of a narrow one are low even where it is right")
     pinned = [one.title for one in unknowns if not one.is_open]
     if pinned:
         notes.append(f"taken as known: {'; '.join(pinned)}")

@@ -105,7 +105,7 @@ def _head(verdict: Verdict) -> Table:
         said = "no size up to this one" if failing is None else f"{failing:,} cards"
         if failing == verdict.curve[0].accelerator_count:
             said += ", the smallest size that was judged"
-        rows.append(("odds fall below one half at", said))
+        rows.append(("fails first at", said))
     rows.append(("not said", "; ".join(claim.undefined)))
     notes = list(verdict.notes)
     notes.append(f"{verdict.sample_count:,} samples, seed {verdict.seed}; {verdict.plan_count:,} plans timed")
