@@ -73,7 +73,8 @@ class MustBeTrue:
             return f"no combination within the ranges makes it true; the best found is {self.best:.1%}"
         if self.outcome == "holds-at-middle":
             return "it holds with every unknown at its middle, and fails where all of these are missed at once"
-        return f"it holds if all of these are true at once (odds {self.odds:.1%} if independent)"
+        odds = "below 0.1 %" if self.odds < 1e-3 else f"{self.odds * 100:.1f} %"
+        return f"it holds if all of these are true at once (odds {odds} if independent)"
 
 
 Margin = Callable[[Worlds], Array]
@@ -114,24 +115,30 @@ def must_be_true(
         return sign * margin(worlds_at(unknowns, special.ndtr(z)))
 
     starts = _starts(open_ones, is_choice, points, sign * margins >= 0.0, wanted)
-    found: Array | None = None
+    found: tuple[Condition, ...] | None = None
     for start in starts:
         point = _design_point(wanted, start, ~is_choice)
-        if point is not None and (found is None or np.linalg.norm(point) < np.linalg.norm(found)):
-            found = point
+        if point is None:
+            continue
+        asked = _conditions(open_ones, is_choice, point, flipped=holds_at_middle)
+        if found is None or _joint(asked) > _joint(found):
+            found = asked
     best = _best_value(quantity, unknowns, points, margins, starts)
     if found is None:
         outcome = "holds-at-middle" if holds_at_middle else "out-of-reach"
         return MustBeTrue(outcome=outcome, conditions=(), odds=0.0, quantity_at_middle=value, best=best)
-    conditions = _conditions(open_ones, is_choice, found, flipped=holds_at_middle)
-    odds = float(np.prod([one.odds for one in conditions])) if conditions else 1.0
     return MustBeTrue(
         outcome="holds-at-middle" if holds_at_middle else "reachable",
-        conditions=conditions,
-        odds=odds,
+        conditions=found,
+        odds=_joint(found),
         quantity_at_middle=value,
         best=best,
     )
+
+
+def _joint(conditions: Sequence[Condition]) -> float:
+    """Probability that all are met at once, if they are independent."""
+    return float(np.prod([one.odds for one in conditions])) if conditions else 1.0
 
 
 def _scores(open_ones: Sequence[Unknown], is_choice: Mask, points: Array) -> Array:
@@ -274,9 +281,10 @@ def _conditions(open_ones: Sequence[Unknown], is_choice: Mask, z: Array, *, flip
             if value == median:
                 continue
             odds = choice.weights[choice.values.index(value)]
-            if flipped:
-                odds, value = 1.0 - odds, median
             words = f"{one.title}: {one.text(value)} (middle of the odds: {one.text(median)})"
+            if flipped:
+                words = f"{one.title}: anything but {one.text(value)} (middle of the odds: {one.text(median)})"
+                odds, value = 1.0 - odds, median
             found.append((abs(score), _condition(one, words, value, median, "is", odds)))
             continue
         if abs(score) < least:

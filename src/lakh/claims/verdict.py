@@ -294,6 +294,11 @@ class _Asked:
             unknowns=narrowed(unknowns, self.measured),
         )
 
+    def judged_sizes(self) -> tuple[int, ...]:
+        """The size asked about, and the size that the claim was stated for where it names ten thousand cards."""
+        stated = "10,000" in self.claim.conditions.get("accelerators", "") and self.count > STATED_SIZE
+        return (self.count, STATED_SIZE) if stated else (self.count,)
+
     def curve_sizes(self) -> tuple[int, ...]:
         inside = {size for size in self.sizes if size <= self.count}
         return tuple(sorted(inside | {self.count}))
@@ -424,7 +429,7 @@ def _judge_mfu(asked: _Asked) -> Verdict:
 
     judged = _judged(asked, target, quantity, points, head.unknowns)
     readings: list[Reading] = []
-    sizes = [count] + ([STATED_SIZE] if count > STATED_SIZE else [])
+    sizes = asked.judged_sizes()
     for size in sizes:
         batch = work.grown_batch(size)
         where = f"{size:,} cards"
@@ -645,7 +650,7 @@ def _judge_scaling(asked: _Asked) -> Verdict:
             work.published_batch,
         ),
     )
-    ends = [count] + ([STATED_SIZE] if count > STATED_SIZE else [])
+    ends = asked.judged_sizes()
     for size in ends:
         for kind, words, batch in batches:
             for start in (*bases, per_node):
@@ -703,7 +708,7 @@ def _judge_effective_time(asked: _Asked) -> Verdict:
     asked.progress("failing in thousands of worlds", 0, 0)
     judged = _judged(asked, target, lambda w: effective_time(question, w), points, unknowns)
     readings = []
-    for size in [count] + ([STATED_SIZE] if count > STATED_SIZE else []):
+    for size in asked.judged_sizes():
         sized = question if size == count else question.at_size(size)
         for name in EFFECTIVE_TIMES:
             definition: EffectiveTime = name  # type: ignore[assignment]

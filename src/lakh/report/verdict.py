@@ -108,7 +108,8 @@ def _head(verdict: Verdict) -> Table:
         rows.append(("fails first at", said))
     rows.append(("not said", "; ".join(claim.undefined)))
     notes = list(verdict.notes)
-    notes.append(f"{verdict.sample_count:,} samples, seed {verdict.seed}; {verdict.plan_count:,} plans timed")
+    timed = f"; {verdict.plan_count:,} plans timed" if verdict.plan_count else ""
+    notes.append(f"{verdict.sample_count:,} samples, seed {verdict.seed}{timed}")
     return table(f"Is it true? {claim.name}", ["", words("")], rows, notes=notes)
 
 
