@@ -1,9 +1,11 @@
 """Which layout, at what cost, and why? Exhaustive search over the step model, its explanation, and its launch."""
 
+from lakh.planner.delivery import DeliveryOutlook, TokenCost, delivery_outlook, token_cost
 from lakh.planner.economics import Economics, PowerModel, Range, economics_of
 from lakh.planner.emit import FRAMEWORKS, Framework, Launch, emit, framework_options
 from lakh.planner.explain import Comparison, Explanation, compare, explain, infeasible, layout_problems, shortfall
 from lakh.planner.plan import Plan, plan, plan_request
+from lakh.planner.power import Energy, SitePower, energy_of, site_power
 from lakh.planner.scale import SCALINGS, ScaleCurve, ScalePoint, Scaling, default_sizes, scale
 from lakh.planner.search import OBJECTIVES, Candidate, Objective, SearchResult, candidate_of, search
 from lakh.planner.space import DIMENSIONS, PRUNING_RULES, SPACE_RULES, PlanRequest, SearchOptions, Space, SpaceCount
@@ -17,7 +19,9 @@ __all__ = [
     "SPACE_RULES",
     "Candidate",
     "Comparison",
+    "DeliveryOutlook",
     "Economics",
+    "Energy",
     "Explanation",
     "Framework",
     "Launch",
@@ -31,13 +35,17 @@ __all__ = [
     "Scaling",
     "SearchOptions",
     "SearchResult",
+    "SitePower",
     "Space",
     "SpaceCount",
+    "TokenCost",
     "candidate_of",
     "compare",
     "default_sizes",
+    "delivery_outlook",
     "economics_of",
     "emit",
+    "energy_of",
     "explain",
     "framework_options",
     "infeasible",
@@ -47,4 +55,6 @@ __all__ = [
     "scale",
     "search",
     "shortfall",
+    "site_power",
+    "token_cost",
 ]
