@@ -511,14 +511,23 @@ def _check_plan(objective: str, framework: str | None, emit_launch: bool) -> Non
         raise RequestError(Problem(where="framework", found=None, accepted=list_names(FRAMEWORKS)))
 
 
+MOST_COUNT = 10**15
+"""Largest count that is taken: every product of two stays exact in the arithmetic of the model."""
+
+
 def _whole_numbers(**values: object) -> None:
     problems = [
-        Problem(where=name, found=value, accepted="a whole number of 1 or more")
+        Problem(where=name, found=_shown(value), accepted=f"a whole number from 1 to {MOST_COUNT:,}")
         for name, value in values.items()
-        if not isinstance(value, int) or isinstance(value, bool) or value < 1
+        if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MOST_COUNT
     ]
     if problems:
         raise RequestError(problems)
+
+
+def _shown(value: object) -> object:
+    """A value as an error shows it: an integer of hundreds of digits by its size."""
+    return f"an integer of {value.bit_length()} bits" if isinstance(value, int) and abs(value) > 10**30 else value
 
 
 def _accelerators(asked: int | None, system: System) -> int:

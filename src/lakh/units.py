@@ -7,6 +7,7 @@ bytes and a "GiB" is 2**30; a tera is 1e12 always.
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 
@@ -98,6 +99,8 @@ def parse_quantity(text: str | float, unit: str) -> float:
     if match is None:
         raise UnitError(text, accepted)
     number, symbols = float(match[1]), match[2]
+    if not math.isfinite(number):
+        raise UnitError(text, f"{accepted}, and a number below 1e308")
     if unit in ("ratio", "1"):
         if symbols == "%" and unit == "ratio":
             return number / 100.0

@@ -85,6 +85,7 @@ def is_valid(m: ModelInput, p: PlanInput, w: WorkloadInput) -> Mask:
         micro_batches >= 1.0,
         p.pp * p.vpp <= m.layer_count + m.mtp_layer_count + 2.0,
         np.where(p.vpp > 1, (p.pp > 1) & (np.mod(micro_batches, p.pp) == 0), True),
+        np.where(p.sharding == SHARDING_CODE["hsdp"], np.mod(p.dp * p.cp, np.maximum(p.shard_group, 1.0)), 0.0) == 0,
         np.mod(w.sequence_length, np.where(p.cp > 1, 2.0 * p.cp, 1.0)) == 0,
         np.where(p.schedule == SCHEDULE_CODE["dualpipe"], (np.mod(p.pp, 2) == 0) & (p.vpp <= 1), True),
         np.where(p.schedule == SCHEDULE_CODE["zero-bubble"], p.vpp <= 1, True),
@@ -155,7 +156,7 @@ def evaluate(
     fullest_s = _fullest_stage_s(m, p, r, micro_s, layer_s, layers)
     bubble_s = _bubble_s(p, fullest_s, count, layers) + count * (fullest_s - micro_s)
 
-    dp_s = _data_parallel_s(net, q, p, r, order, fullest_s / 3.0, fullest_s * 2.0 / 3.0)
+    dp_s = _data_parallel_s(net, q, p, r, order, count, fullest_s / 3.0, fullest_s * 2.0 / 3.0)
     optimizer_s = _optimizer_s(s, q, p, r)
     exposed = {"tp": count * tp_s, "cp": count * cp_s, "ep": count * ep_s}
     exposed["pp"] = count * send_s
@@ -381,6 +382,7 @@ def _data_parallel_s(
     p: PlanInput,
     r: RankParameters,
     order: _RankOrder,
+    count: Array,
     forward_s: Array,
     backward_s: Array,
 ) -> Array:
@@ -399,6 +401,9 @@ def _data_parallel_s(
     scatter_s, gather_s, reduce_s = _data_parallel_transfers_s(net, q, p, r, order)
     replicated = visible_s(reduce_s, backward_s)
     zero = visible_s(scatter_s, backward_s) + visible_s(gather_s, forward_s)
+    # Sharded gradients cannot wait for the last micro-batch: each one's are scattered behind its own backward.
+    each_s, _ = hide(scatter_s, q.dp_overlap, backward_s, q.overlap_contention)
+    zero2 = count * each_s + visible_s(gather_s, forward_s)
     tables = np.where(p.pp > 1, r.table, r.first_stage_tables + r.last_stage_tables)
     share = np.maximum(p.shard_group, 1.0)
     replicas = np.maximum(p.dp * p.cp / share, 1.0)
@@ -406,8 +411,13 @@ def _data_parallel_s(
     shard_bytes = (r.stage_dense + tables + r.stage_experts) * q.gradient_bytes / share
     hybrid = visible_s(net.all_reduce_s(shard_bytes, outer), backward_s)
     return np.select(
-        [p.sharding == code["none"], p.sharding == code["zero3"], p.sharding == code["hsdp"]],
-        [replicated, np.zeros(()), hybrid],
+        [
+            p.sharding == code["none"],
+            p.sharding == code["zero2"],
+            p.sharding == code["zero3"],
+            p.sharding == code["hsdp"],
+        ],
+        [replicated, zero2, np.zeros(()), hybrid],
         zero,
     )
 

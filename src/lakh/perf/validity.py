@@ -51,6 +51,10 @@ def invalid_reasons(
         check(micro_batches % layout.pp == 0, "layout.vpp", f"{micro_batches} micro-batches", accepted)
         if layout.schedule in ("zero-bubble", "dualpipe"):
             check(False, "layout.vpp", layout.vpp, f"1 with the {layout.schedule} schedule")
+    if layout.sharding == "hsdp":
+        accepted = f"a divisor of the {layout.dp * layout.cp} data-parallel ranks (dp x cp)"
+        good = (layout.dp * layout.cp) % layout.shard_group == 0
+        check(good, "layout.shard_group", layout.shard_group, accepted)
     if layout.cp > 1:
         accepted = f"a multiple of {2 * layout.cp}: context parallel {layout.cp} gives each rank two chunks"
         check(sequence_length % (2 * layout.cp) == 0, "sequence length", sequence_length, accepted)

@@ -57,14 +57,18 @@ def published_options(framework: Framework) -> PublishedOptions:
     return PublishedOptions(repository=data["repository"], commit=data["commit"], names=frozenset(data["options"]))
 
 
-def framework_options(framework: Framework, options: SearchOptions) -> SearchOptions:
-    """The options of a search restricted to what a framework can launch; given values stay as they are."""
+def framework_options(framework: Framework, options: SearchOptions, model: Model | None = None) -> SearchOptions:
+    """The options of a search restricted to what a framework can launch; given values stay as they are.
+
+    In torchtitan experts are spread over the ranks of one sharded copy, so a model with experts must be sharded.
+    """
     _check_framework(framework)
     allowed: dict[str, tuple[str, ...] | tuple[int, ...]] = {"schedule": ("1f1b",)}
     if framework == "megatron":
         allowed["sharding"] = ("none", "zero1")
     else:
-        allowed |= {"sharding": ("none", "zero3", "hsdp"), "etp": (1,), "precision": ("bf16",)}
+        moe = model is not None and model.is_moe
+        allowed |= {"sharding": ("zero3",) if moe else ("none", "zero3"), "etp": (1,), "precision": ("bf16",)}
     missing = {name: values for name, values in allowed.items() if getattr(options, name) is None}
     return replace(options, **missing)  # type: ignore[arg-type]
 

@@ -70,7 +70,7 @@ def plan_request(
         accelerator_count=count,
         sequence_length=sequence_length,
         global_batch_sequences=global_batch_sequences,
-        options=chosen if framework is None else framework_options(framework, chosen),
+        options=chosen if framework is None else framework_options(framework, chosen, model),
     )
 
 

@@ -59,7 +59,6 @@ SPACE_RULES: tuple[str, ...] = (
     "ep divides the experts, etp divides tp and the expert width, and ep x etp divides dp x cp x tp",
     f"the micro-batch divides the sequences of a data-parallel rank; up to {MOST_MICRO_BATCH}",
     "zero-bubble and dualpipe need pp above 1 and vpp 1; dualpipe an even pp",
-    "zero2 with one micro-batch per step only, since gradients are counted as reduced once per step",
     f"zero3 and hsdp without a pipeline only; hsdp in groups of {', '.join(map(str, SHARD_GROUPS))}",
     "precisions: bf16, and fp8 where the accelerator is faster in fp8; others on request",
 )
@@ -486,8 +485,6 @@ class Space:
         micro_batch = np.array(cell.micro_batches, dtype=float)[micro]
         count = cell.batch / (cell.dp * micro_batch)
         keep: Mask = (base.vpp[row] <= 1.0) | (np.mod(count, cell.pp) == 0)
-        if self.request.options.sharding is None:
-            keep &= (base.sharding[row] != SHARDING_CODE["zero2"]) | (count == 1.0)
         row, micro_batch, recompute, precision = row[keep], micro_batch[keep], recompute[keep], precision[keep]
         plans = replace(
             base.take(row),
@@ -543,10 +540,7 @@ class Space:
         micro = np.array(cell.micro_batches)
         counts = cell.batch // (cell.dp * micro)
         divides = np.array([[vpp <= 1 or n % cell.pp == 0 for n in counts] for vpp, _ in cell.stages])
-        free = self.request.options.sharding is None
-        zero2 = SHARDING_CODE["zero2"]
-        allowed = np.array([[not free or code != zero2 or n == 1 for n in counts] for code, _ in cell.shardings])
-        pairs = int(np.sum(divides.sum(axis=0) * allowed.sum(axis=0)))
+        pairs = int(np.sum(divides)) * len(cell.shardings)
         return pairs * len(cell.experts) * len(self._recompute) * len(self._precision)
 
 

@@ -28,6 +28,9 @@ NUMBER_COLUMNS: tuple[str, ...] = (
 )  # fmt: skip
 
 
+MOST_BYTES = 32 * 2**20
+"""Largest file of measurements that is read: a hundred times the one that ships."""
+
 UNSTATED_MANY = ">1"
 """A cell that says "several" without a number; understood in the vpp column (interleaved, chunks not stated)."""
 
@@ -137,6 +140,12 @@ def read_measurements(path: str | Path) -> list[Case | Skipped]:
 
 def _read_rows(file: Path) -> list[tuple[int, dict[str, str]]]:
     where = str(file)
+    if file.exists() and not file.is_dir():
+        if not file.is_file():
+            raise SpecError(Problem(where=where, found="not a regular file", accepted="a CSV file that can be read"))
+        if file.stat().st_size > MOST_BYTES:
+            found, accepted = f"{file.stat().st_size:,} bytes", f"at most {MOST_BYTES:,} bytes of measurements"
+            raise SpecError(Problem(where=where, found=found, accepted=accepted))
     try:
         with file.open(encoding="utf-8-sig", newline="") as handle:
             reader = csv.DictReader(handle, strict=True)
