@@ -116,13 +116,15 @@ def must_be_true(
 
     starts = _starts(open_ones, is_choice, points, sign * margins >= 0.0, wanted)
     found: tuple[Condition, ...] | None = None
+    likeliest = 0.0
     for start in starts:
         point = _design_point(wanted, start, ~is_choice)
         if point is None:
             continue
         asked = _conditions(open_ones, is_choice, point, flipped=holds_at_middle)
-        if found is None or _joint(asked) > _joint(found):
-            found = asked
+        chance = float(np.prod([1.0 - one.odds if holds_at_middle else one.odds for one in asked]))
+        if found is None or chance > likeliest:
+            found, likeliest = asked, chance
     best = _best_value(quantity, unknowns, points, margins, starts)
     if found is None:
         outcome = "holds-at-middle" if holds_at_middle else "out-of-reach"
