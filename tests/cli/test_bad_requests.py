@@ -21,7 +21,7 @@ WRONG: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
     (("predict",), ("Missing option '--model'",)),
     (("predict", *MODEL, "--sequence"), ("--sequence",)),
     (("predict", *MODEL, "--seq", "many"), ("--seq", "integer")),
-    (("predict", *MODEL, "--seq", "0"), ("sequence_length", "found 0", "1 or more")),
+    (("predict", *MODEL, "--seq", "0"), ("sequence_length", "found 0", "a whole number from 1 to")),
     (("predict", *MODEL, "--batch", "-4"), ("global_batch_sequences", "-4")),
     (("predict", *MODEL, "-l", "tp2 px4"), ("--layout", "'px4'")),
     (("predict", *MODEL, "-l", "tp2 tp4"), ("layout.tp", "at most once")),

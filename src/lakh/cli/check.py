@@ -45,7 +45,7 @@ def check(
     samples: Annotated[int, typer.Option("--samples", help="Samples of all unknowns; best a power of two.")] = (
         DEFAULT_SAMPLES
     ),
-    seed: Annotated[int, typer.Option("--seed", help="Of the samples; the same seed gives the same verdict.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Of the samples: same seed, same verdict.")] = 0,
     report: Annotated[Path | None, typer.Option("--report", help="Write one HTML page that needs no network.")] = None,
     as_json: JsonOption = False,
 ) -> None:

@@ -119,7 +119,7 @@ def fabric(
         str, typer.Option(help="accelerators=N,tp=N,ep=N,bytes=SIZE,fragments=N; unset parts take defaults.")
     ] = "",
     routing: Annotated[str, typer.Option(help="ecmp, adaptive or spray instead of the cluster's own.")] = "",
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the hash that picks paths under ecmp.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of the hash that picks paths under ecmp.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     report: Annotated[Path | None, typer.Option(help="Write a page with the drawing, or an SVG if it ends so.")] = None,
 ) -> None:

@@ -64,7 +64,7 @@ def goodput(
         bool, typer.Option("--as-stated", help="Rates as stated: the band is chance alone, not what is unknown.")
     ] = False,
     curve: Annotated[bool, typer.Option("--curve/--no-curve", help="Also 1,000 to 100,000 accelerators.")] = True,
-    seed: Annotated[int, typer.Option("--seed", help="Of the random numbers.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", min=0, max=2**32 - 1, help="Of the random numbers.")] = 0,
     report: Annotated[Path | None, typer.Option("--report", help="Write one HTML page that needs no network.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object, in base units.")] = False,
 ) -> None:

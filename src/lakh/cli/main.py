@@ -73,6 +73,9 @@ def main() -> None:
 def run(arguments: Sequence[str]) -> int:
     """One call of `lakh` with these arguments; returns the exit code. Nothing it meets ends in a traceback."""
     try:
+        if sys.stdout is None:
+            _say("could not write: standard output is closed")
+            return 1
         code = _dispatch(arguments)
         sys.stdout.flush()
     except BrokenPipeError:

@@ -208,9 +208,10 @@ def _node(door: PoolDoor, location: Location, checks: Checks) -> Node | None:
 
 def _sites(door: ClusterDoor, checks: Checks) -> tuple[Site, ...]:
     sites: list[Site] = []
+    names: set[str] = set()
     for index, site in enumerate(door.sites):
         here: Location = ("sites", index)
-        if site.name in {made.name for made in sites}:
+        if site.name in names:
             checks.refuse((*here, "name"), "a name that no other site has")
         pools: list[NodePool] = []
         for pool_index, pool in enumerate(site.pools):
@@ -232,6 +233,7 @@ def _sites(door: ClusterDoor, checks: Checks) -> tuple[Site, ...]:
                     blocks_per_row=pool.blocks_per_row,
                 )
             )
+        names.add(site.name)
         sites.append(
             Site(
                 name=site.name,

@@ -15,6 +15,12 @@ from lakh.spec.document import read_text
 
 WHAT = "a Hugging Face config.json"
 
+MOST_COUNT = 10**9
+"""Largest size or count in a config.json that is taken for one."""
+
+MOST_LAYERS = 10_000
+"""Most layers of a model: a search divides them in every way."""
+
 
 class _Config:
     """One config: hands out fields, collects what is wrong with them."""
@@ -38,9 +44,9 @@ class _Config:
             value = self.values.get(name)
             if value is None:
                 continue
-            if isinstance(value, int) and not isinstance(value, bool) and value >= least:
+            if isinstance(value, int) and not isinstance(value, bool) and least <= value <= MOST_COUNT:
                 return value
-            self.refuse(name, value, f"a whole number of {least} or more")
+            self.refuse(name, value, f"a whole number from {least} to {MOST_COUNT:,}")
             return least
         if default is None:
             self.refuse(names[0], None, f"a whole number of {least} or more; this field is required")
@@ -179,7 +185,8 @@ def _deepseek_experts(config: _Config, layer_count: int) -> dict[str, Any]:
     first_dense = config.count("first_k_dense_replace", default=0, least=0)
     step = config.count("moe_layer_freq", default=1)
     expert_ffn_size = config.count("moe_intermediate_size")
-    moe_layers = sum(index >= first_dense and index % step == 0 for index in range(layer_count))
+    layers = range(min(layer_count, MOST_LAYERS))
+    moe_layers = sum(index >= first_dense and index % step == 0 for index in layers)
     experts = Experts(
         expert_count=config.count("n_routed_experts"),
         experts_per_token=config.count("num_experts_per_tok"),
@@ -299,6 +306,10 @@ def _read_json(path: Path) -> tuple[Mapping[str, Any], str]:
         raise SpecError(
             Problem(where=where, found=line, accepted="JSON", hint=f"The reader says: {error.msg}.")
         ) from None
+    except ValueError:
+        # The reader refuses integers of thousands of digits.
+        accepted = f"numbers up to {MOST_COUNT:,}"
+        raise SpecError(Problem(where=str(path), found="a number of thousands of digits", accepted=accepted)) from None
     except RecursionError:
         raise SpecError(Problem(where=f"{path}:1", found="values nested too deep", accepted=WHAT)) from None
     if not isinstance(values, dict):
@@ -337,10 +348,27 @@ def model_from_config(source: str | Path | Mapping[str, Any], *, name: str | Non
         config.refuse("model_type", kind, list_names(MODEL_TYPES, most=40), nearest_hint(kind, MODEL_TYPES))
         raise SpecError(config.problems)
     fields = reader(config)
+    _check_architecture(config, fields)
     if config.problems:
         raise SpecError(config.problems)
     chosen = name or (stated if isinstance(stated, str) and stated else fallback)
     return Model(name=chosen, family=str(kind), source=where, **fields)
+
+
+def _check_architecture(config: _Config, fields: Mapping[str, Any]) -> None:
+    """What holds for a model of any kind."""
+    layers = fields["layer_count"]
+    if layers > MOST_LAYERS:
+        config.refuse("num_hidden_layers", layers, f"at most {MOST_LAYERS:,}")
+    experts = fields.get("experts")
+    if experts is None:
+        return
+    if experts.experts_per_token > experts.expert_count:
+        accepted = f"at most the {experts.expert_count} experts of a layer"
+        config.refuse("num_experts_per_tok", experts.experts_per_token, accepted)
+    if experts.moe_layer_count < 1:
+        accepted = f"fewer than the {layers} layers, so that some hold experts"
+        config.refuse("first_k_dense_replace", config.values.get("first_k_dense_replace"), accepted)
 
 
 def resolve_model(name_or_path: str | Path, *, base: Path | None = None) -> Model:

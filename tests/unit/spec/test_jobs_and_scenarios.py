@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 
 import pytest
@@ -181,7 +182,7 @@ WRONG_CONFIGS = [
     (
         '"hidden_size": 4096',
         '"hidden_size": "4096"',
-        "config.json:5: hidden_size: found '4096'; accepted: a whole number of 1 or more.",
+        "config.json:5: hidden_size: found '4096'; accepted: a whole number from 1 to 1,000,000,000.",
     ),
     (
         '"hidden_size": 4096',
@@ -201,7 +202,7 @@ WRONG_CONFIGS = [
     (
         '"num_hidden_layers": 32',
         '"num_hidden_layers": -1',
-        "num_hidden_layers: found -1; accepted: a whole number of 1 or more.",
+        "num_hidden_layers: found -1; accepted: a whole number from 1 to 1,000,000,000.",
     ),
     (
         '"tie_word_embeddings": false',
@@ -246,3 +247,15 @@ def test_a_model_is_a_name_a_file_or_a_folder(tmp_path: Path) -> None:
     assert resolve_model("config.json", base=tmp_path) == by_file
     with pytest.raises(UnknownNameError, match=r"accepted: a path to a config\.json, or one of"):
         resolve_model("gpt-5")
+
+
+def test_an_architecture_that_cannot_be_is_refused():
+    """More experts per token than there are, no layer with experts, more layers than a search can divide."""
+    mixtral = json.loads((CONFIGS / "mixtral-8x7b.json").read_text())
+    for changes, field in (
+        ({"num_experts_per_tok": 9}, "num_experts_per_tok"),
+        ({"num_hidden_layers": 10**6}, "num_hidden_layers"),
+        ({"hidden_size": 10**12}, "hidden_size"),
+    ):
+        with pytest.raises(SpecError, match=field):
+            model_from_config(mixtral | changes)
