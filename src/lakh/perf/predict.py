@@ -19,6 +19,11 @@ from lakh.perf.system_of import DEFAULT_GENERATION, System, software_of
 from lakh.perf.validity import invalid_reasons
 from lakh.spec.layout import Layout
 
+_PEAK_OF: Mapping[str, str] = {
+    "fp8": "fp8", "fp8-cs": "fp8", "fp8-rowwise": "fp8", "mxfp8": "fp8", "nvfp4": "fp4", "int8": "int8",
+}  # fmt: skip
+"""The stated peak that a precision runs at."""
+
 MEMORY_PARTS: tuple[str, ...] = (
     "weights_bytes",
     "gradients_bytes",
@@ -102,6 +107,11 @@ def error_bar(
     largest = int(calibration.about["largest_accelerator_count"])
     if layout.accelerator_count > largest:
         notes.append(f"{layout.accelerator_count:,} accelerators; the largest measured run had {largest:,}")
+    needed = _PEAK_OF.get(layout.precision)
+    if needed is not None and needed not in system.accelerator.peak_flop_per_s:
+        notes.append(
+            f"{system.accelerator.name} states no {needed} rate; {layout.precision} runs at its next wider one"
+        )
     if system.accelerator.announced:
         notes.append(f"{system.accelerator.name} is announced, not shipping")
     return ErrorBar(

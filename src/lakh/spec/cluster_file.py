@@ -280,6 +280,9 @@ def _fabric(door: FabricDoor, checks: Checks) -> Fabric:
                 hop_latency_s=tier.hop_latency or assumed_hop_latency(),
             )
         )
+    efficiency = door.protocol_efficiency
+    if efficiency is not None and efficiency.low <= 0.0:
+        checks.refuse(("fabric", "protocol_efficiency"), "more than 0, up to 1: some of the line rate is always reached")
     return Fabric(
         kind=door.kind,
         tiers=tuple(tiers),

@@ -121,3 +121,14 @@ def test_the_four_site_cluster_knows_its_sites_and_long_haul() -> None:
     assert float(system.input.network.long_haul_bytes_per_s) > 0
     one_site = system_of(load_cluster("kuae-10k"))
     assert float(one_site.input.network.site_size) == float("inf")
+
+
+def test_a_precision_that_the_accelerator_does_not_have_is_named() -> None:
+    run = predict(
+        catalog.model("llama3-8b"),
+        system_of(load_cluster("selene-a100")),
+        Layout(tp=2, dp=8, precision="fp8"),
+        sequence_length=4096,
+        global_batch_sequences=64,
+    )
+    assert any("states no fp8 rate" in note for note in run.error_bar.notes)
