@@ -282,7 +282,7 @@ def _fabric(door: FabricDoor, checks: Checks) -> Fabric:
         )
     efficiency = door.protocol_efficiency
     if efficiency is not None and efficiency.low <= 0.0:
-        checks.refuse(("fabric", "protocol_efficiency"), "more than 0, up to 1: some of the line rate is always reached")
+        checks.refuse(("fabric", "protocol_efficiency"), "more than 0 and up to 1")
     return Fabric(
         kind=door.kind,
         tiers=tuple(tiers),
