@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, get_args
 
 import numpy as np
 
+import lakh.claims as odds
 from lakh.catalog import Accelerator, Claim, Model, Node, accelerator, accelerators, claim, claims, models, node, nodes
 from lakh.catalog.calibration import Calibration
 from lakh.errors import InfeasibleError, Problem, RequestError, UnknownNameError, list_names, nearest_hint
@@ -432,13 +433,16 @@ def rehearse(
             )
         )
     if progress:
-        progress("comparing with the claims", steps * len(jobs), steps * len(jobs))
+        progress("weighing the claims", steps * len(jobs), steps * len(jobs))
+    judged = [claim.name for claim in asked.claims if claim.name in odds.REHEARSED_CLAIMS]
+    models = tuple({one.plan.model.name: one.plan.model for one in rehearsed}.values())
     return Rehearsal(
         name=asked.name,
         description=asked.description,
         cluster=asked.cluster,
         jobs=tuple(rehearsed),
         claims=compare_claims(asked.claims, rehearsed),
+        odds=odds.rehearsal_odds(asked.cluster, models, claims=judged) if judged else None,
         unknowns=unknowns(asked.cluster),
         wall_time_s=time.perf_counter() - started,
     )

@@ -13,16 +13,13 @@ from lakh.claims.effective_time import EffectiveQuestion, effective_time
 from lakh.claims.worlds import sobol_points, worlds_at
 from lakh.perf.system_of import System
 from lakh.planner import (
-    DeliveryOutlook,
     Energy,
     Range,
     SitePower,
-    TokenCost,
-    delivery_outlook,
     energy_of,
     site_power,
-    token_cost,
 )
+from lakh.planner.delivery import DeliveryOutlook, TokenCost, delivery_outlook, token_cost
 from lakh.spec.cluster import Cluster
 
 DAY_S = 86_400.0

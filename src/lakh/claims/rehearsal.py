@@ -38,6 +38,15 @@ REHEARSAL_SAMPLES = 1_024
 SCALING_BASE = 1_024
 
 
+REHEARSED_CLAIMS: tuple[str, ...] = (
+    "kuae-mfu-dense-60",
+    "kuae-mfu-moe-40",
+    "kuae-scaling-95",
+    "kuae-effective-time-90",
+)
+"""Claims whose odds a rehearsal can give."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FabricOdds:
     """One claim, one model, one fabric."""
@@ -64,7 +73,7 @@ def rehearsal_odds(
     cluster: Cluster,
     models: Sequence[Model],
     *,
-    claims: Sequence[str] = ("kuae-mfu-dense-60", "kuae-mfu-moe-40", "kuae-scaling-95", "kuae-effective-time-90"),
+    claims: Sequence[str] = REHEARSED_CLAIMS,
     accelerator_count: int | None = None,
     fabrics: Mapping[str, Mapping[str, float]] = FABRICS,
     sample_count: int = REHEARSAL_SAMPLES,

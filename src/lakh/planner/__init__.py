@@ -1,6 +1,5 @@
 """Which layout, at what cost, and why? Exhaustive search over the step model, its explanation, and its launch."""
 
-from lakh.planner.delivery import DeliveryOutlook, TokenCost, delivery_outlook, token_cost
 from lakh.planner.economics import Economics, PowerModel, Range, economics_of
 from lakh.planner.emit import FRAMEWORKS, Framework, Launch, emit, framework_options
 from lakh.planner.explain import Comparison, Explanation, compare, explain, infeasible, layout_problems, shortfall
@@ -19,7 +18,6 @@ __all__ = [
     "SPACE_RULES",
     "Candidate",
     "Comparison",
-    "DeliveryOutlook",
     "Economics",
     "Energy",
     "Explanation",
@@ -38,11 +36,9 @@ __all__ = [
     "SitePower",
     "Space",
     "SpaceCount",
-    "TokenCost",
     "candidate_of",
     "compare",
     "default_sizes",
-    "delivery_outlook",
     "economics_of",
     "emit",
     "energy_of",
@@ -56,5 +52,4 @@ __all__ = [
     "search",
     "shortfall",
     "site_power",
-    "token_cost",
 ]

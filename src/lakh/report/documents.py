@@ -238,6 +238,18 @@ def rehearsal_document(one: Rehearsal, inputs: Mapping[str, Any]) -> Document:
             for job in one.jobs
         ],
         "claims": [claim_document(claim) for claim in one.claims],
+        "odds": one.odds
+        and [
+            {
+                "claim": row.claim.name,
+                "model": row.model_name,
+                "fabric": row.fabric,
+                "accelerator_count": row.accelerator_count,
+                "probability": row.probability,
+                "quantity": row.quantity,
+            }
+            for row in one.odds.rows
+        ],
         "unknowns": one.unknowns,
         "wall_time_s": one.wall_time_s,
     }

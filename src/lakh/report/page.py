@@ -11,6 +11,7 @@ from lakh.report import text
 from lakh.report.charts import Chart, chart_rows
 from lakh.report.figures import rehearsal_charts
 from lakh.report.json import jsonable
+from lakh.report.odds import odds_table
 from lakh.report.plotly_figure import figure, plotly_script
 from lakh.report.results import JobRehearsal, Rehearsal
 from lakh.report.rows import (
@@ -156,6 +157,8 @@ def rehearsal_page(one: Rehearsal) -> str:
         parts.append("<h2>Claims</h2>")
         parts.append(as_html(claims_table(one.claims)))
         parts += [as_html(readings_table(claim)) for claim in one.claims if claim.readings]
+    if one.odds is not None:
+        parts.append(as_html(odds_table(one.odds)))
     parts.append("<h2>From one node to the whole cluster</h2>")
     parts += [_chart(chart, index) for index, chart in enumerate(charts)]
     for job in one.jobs:

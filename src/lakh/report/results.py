@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from lakh.catalog import Accelerator, Claim, Model, Node
 from lakh.evidence import Fact
@@ -13,6 +13,9 @@ from lakh.perf.predict import ErrorBar
 from lakh.planner import Candidate, Explanation, Launch, Range, ScaleCurve, SearchResult
 from lakh.spec.cluster import Cluster
 from lakh.spec.job import Job, Objective
+
+if TYPE_CHECKING:
+    from lakh.claims import RehearsalOdds
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -189,5 +192,7 @@ class Rehearsal:
     cluster: Cluster
     jobs: tuple[JobRehearsal, ...]
     claims: tuple[ClaimComparison, ...]
+    odds: RehearsalOdds | None
+    """Odds of the vendor's claims on several fabrics; None where the scenario names none of them."""
     unknowns: tuple[Unknown, ...]
     wall_time_s: float

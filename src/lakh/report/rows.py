@@ -12,6 +12,7 @@ from lakh.perf.predict import ErrorBar, Prediction
 from lakh.planner import Candidate
 from lakh.planner.explain import PART_WORDS, step_parts_s
 from lakh.report import text
+from lakh.report.odds import odds_table
 from lakh.report.results import ClaimComparison, JobRehearsal, PlanResult, Rehearsal, RunEstimate, ScaleResult, Unknown
 from lakh.report.tables import Column, Table, number, table, words
 from lakh.spec.cluster import Cluster
@@ -654,6 +655,8 @@ def rehearsal_tables(one: Rehearsal) -> list[Table]:
     if one.claims:
         tables.append(claims_table(one.claims))
         tables += [readings_table(claim) for claim in one.claims if claim.readings]
+    if one.odds is not None:
+        tables.append(odds_table(one.odds))
     tables.append(short_unknowns_table(one.unknowns))
     return tables
 

@@ -9,11 +9,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lakh.catalog import accelerator, training_measurements_path
-from lakh.claims import Band, Reading, RehearsalOdds, RunOutlook, Swing, Verdict, summary
+from lakh.claims import Band, Reading, RunOutlook, Swing, Verdict, summary
 from lakh.errors import UnknownNameError
 from lakh.report import text
 from lakh.report.charts import Chart, Mark, Series, chart_rows
 from lakh.report.json import document, jsonable
+from lakh.report.odds import band_text, odds_text
 from lakh.report.page import STYLE
 from lakh.report.plotly_figure import figure, plotly_script
 from lakh.report.tables import Table, as_html, number, table, words
@@ -28,24 +29,6 @@ PUBLISHED_EFFECTIVE_TIMES: tuple[tuple[int, float, str], ...] = (
 """What others reached: accelerators, effective time, source."""
 
 BENCH_NOTE = "lakh bench comes with a later release; the commands are named here so that a measurement can be planned"
-
-
-def odds_text(value: float | None) -> str:
-    """Odds for people: never a certainty that a finite sample cannot give."""
-    if value is None:
-        return "not judged"
-    if value <= 0.0:
-        return "< 0.1 %"
-    if value >= 1.0:
-        return "> 99.9 %"
-    return text.percent(value, digits=2 if value < 0.01 else 1)
-
-
-def band_text(band: Band | None) -> str:
-    """Median with nine cases of ten behind it."""
-    if band is None:
-        return text.MISSING
-    return f"{text.percent(band.p50)} ({text.percent(band.p05)} to {text.percent(band.p95)})"
 
 
 def _scaled(verdict: Verdict, band: Band | None) -> str:
@@ -201,17 +184,6 @@ def outlook_table(one: RunOutlook) -> Table:
         "where failures eat the gain of the last cards the run takes fewer: the rates are those of the best size",
     ]
     return table(f"A run of {one.tokens / 1e12:.1f} T tokens", ["", words("")], rows, notes=notes)
-
-
-def odds_table(odds: RehearsalOdds) -> Table:
-    """The verdict of a rehearsal: claims by fabric."""
-    rows = [
-        (one.claim.name, one.model_name, one.fabric, odds_text(one.probability), band_text(one.quantity))
-        for one in odds.rows
-    ]
-    columns = [words("claim"), words("model", rank=1), words("fabric"), number("odds"), number("quantity")]
-    notes = [f"{odds.sample_count:,} samples of every unknown, seed {odds.seed}; lakh check CLAIM says what decides it"]
-    return table("Are the claims true here?", columns, rows, notes=[*notes, *odds.skipped])
 
 
 # --- figures ---------------------------------------------------------------------------------------------------
