@@ -8,9 +8,9 @@ kept. It knows tensor, pipeline and data parallelism, and no pipeline bubble. Th
 is an input of it, not a prediction: it is run at all of the peak, and at half of it, which is about the measured
 answer of these very runs.
 
-The other tools that are compared with elsewhere do not install from a registry: on PyPI "calculon" is a
-producer-consumer library, "astra-sim-sdk" is not tried, and no package of the names simumax or
-llm-cluster-simulator is on PyPI.
+Only one peer is run. Calculon, SimuMax, ASTRA-sim and llm-cluster-simulator are not: this script takes its peer from
+PyPI, and there is no package of the first two and the last of them there (the "calculon" on PyPI is an unrelated
+producer-consumer library). "astra-sim-sdk" is on PyPI and was not tried.
 
 Cases: Table 1 of arXiv:2104.04473, ten GPT models of 1.7 to 1,008 billion parameters on 32 to 3,072 A100, from the
 measurements that ship with Lakh.

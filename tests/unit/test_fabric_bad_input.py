@@ -76,6 +76,13 @@ def test_a_fault_kind_gets_its_nearest_match() -> None:
     assert str(parse_fault("leaf:12@0.5")) == "leaf:12@0.5"
 
 
+def test_the_factor_of_a_fault_may_have_an_exponent() -> None:
+    assert parse_fault("nic:0@1e-3") == Fault(kind="nic", index=0, factor=0.001)
+    assert parse_fault("nic:0@5E-1").factor == 0.5
+    with pytest.raises(RequestError):
+        parse_fault("nic:0@1e+3")
+
+
 @pytest.mark.parametrize("fault", [Fault(kind="spine", index=10**6), Fault(kind="plane", index=0)])
 def test_a_fault_of_something_that_is_not_there_is_refused(fault: Fault) -> None:
     with pytest.raises(RequestError, match="accepted"):

@@ -49,13 +49,13 @@ class Fault:
 
 
 def parse_fault(text: str) -> Fault:
-    """Read "spine:3" (dead) or "leaf:12@0.5" (at half its capacity).
+    """Read "spine:3" (dead) or "leaf:12@0.5" (at half its capacity); the factor may have an exponent.
 
     Raises:
         RequestError: another form, an unknown kind, a factor outside 0..1
     """
     accepted = f"KIND:INDEX or KIND:INDEX@FACTOR with KIND one of {list_names(FAULT_KINDS)} and FACTOR from 0 to 1"
-    match = re.fullmatch(r"([a-z-]+):(\d+)(?:@([0-9.]+))?", text.strip())
+    match = re.fullmatch(r"([a-z-]+):(\d+)(?:@([0-9.]+(?:[eE][+-]?[0-9]+)?))?", text.strip(), re.ASCII)
     if match is None:
         raise RequestError(Problem(where="fault", found=text, accepted=accepted, hint="Such as 'spine:3'."))
     if match[1] not in FAULT_KINDS:

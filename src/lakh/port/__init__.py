@@ -6,4 +6,4 @@ from lakh.errors import CouldNotError
 
 _missing = [name for name in ("libcst", "tree_sitter", "tree_sitter_cuda") if find_spec(name) is None]
 if _missing:
-    raise CouldNotError(f"lakh port needs {', '.join(_missing)}: pip install 'lakh[port]'")
+    raise CouldNotError(f"lakh port needs {', '.join(_missing)}: pip install '.[port]' in a checkout of Lakh")
