@@ -445,6 +445,7 @@ def rehearse(
         odds=odds.rehearsal_odds(asked.cluster, models, claims=judged) if judged else None,
         unknowns=unknowns(asked.cluster),
         wall_time_s=time.perf_counter() - started,
+        notes=unused_wishes(asked),
     )
 
 
@@ -761,6 +762,33 @@ def _run(
 # --- rehearsal -------------------------------------------------------------------------------------------------
 
 
+def unused_wishes(asked: Scenario) -> tuple[str, ...]:
+    """One line on the jobs that a rehearsal does not plan, one on the fields that it reads and does not use."""
+    notes = []
+    others = [f"{job.name} ({job.kind})" for job in asked.jobs if job.kind != "train"]
+    if others:
+        notes.append(f"not rehearsed, as only jobs of kind train are: {', '.join(others)}")
+    fields = []
+    for job in asked.jobs:
+        limits = job.constraints
+        wishes = {
+            "run_time_max": limits.run_time_s_max is not None,
+            "power_max": limits.power_watt_max is not None,
+            "cost_max": limits.cost_max is not None,
+            "sites": bool(limits.sites),
+        }
+        fields += [f"{job.name}: constraints.{name}" for name, stated in wishes.items() if stated]
+        if job.environment:
+            fields.append(f"{job.name}: environment")
+    if asked.duration_s is not None:
+        fields.append("duration")
+    if asked.seeds != (0,):
+        fields.append("seeds")
+    if fields:
+        notes.append(f"read, and not used yet by a rehearsal: {', '.join(fields)}")
+    return tuple(notes)
+
+
 def _job_request(job: Job, system: System) -> tuple[PlanRequest, str]:
     """What a job asks of the planner: its constraints as options of the search."""
     assert job.model is not None
@@ -851,6 +879,7 @@ def _effects(planned: PlanResult, cluster: Cluster) -> tuple[UnknownEffect, ...]
     effects = [
         UnknownEffect(
             name=variant.name,
+            kind=variant.kind,
             low_text=variant.low_text,
             high_text=variant.high_text,
             step_time_ratio_at_low=step_time_s(variant.at_low) / assumed_s,

@@ -190,3 +190,20 @@ def test_the_report_stands_in_out_under_the_scenarios_name(
     assert outcome.code == 0, outcome.err
     assert (scenario.parent / "out" / "small.html").is_file()
     assert outcome.out.endswith("report: out/small.html\n")
+
+
+def test_a_rehearsal_says_which_wishes_it_does_not_use(lakh: Lakh, scenario: Path) -> None:
+    assert "not used yet" not in lakh("rehearse", scenario, "--report", scenario.parent / "plain.html").out
+    wishes = "constraints: {tp_max: 4, precisions: [bf16], run_time_max: 30 d, power_max: 1 MW}"
+    job = SMALL_JOB.replace("constraints: {tp_max: 4, precisions: [bf16]}", wishes)
+    (scenario.parent / "small.job.yaml").write_text(job, encoding="utf-8")
+    scenario.write_text(SMALL_SCENARIO + "duration: 2 d\nseeds: [1, 2]\n", encoding="utf-8")
+    report = scenario.parent / "report.html"
+    expected = (
+        "read, and not used yet by a rehearsal: small: constraints.run_time_max, small: constraints.power_max, "
+        "duration, seeds"
+    )
+    document = checked(lakh("rehearse", scenario, "--report", report, "--json"), "rehearse")
+    assert document["result"]["notes"] == [expected]
+    assert expected in report.read_text(encoding="utf-8")
+    assert "not used yet by a rehearsal" in " ".join(lakh("rehearse", scenario, "--report", report).out.split())

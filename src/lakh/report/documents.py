@@ -251,6 +251,7 @@ def rehearsal_document(one: Rehearsal, inputs: Mapping[str, Any]) -> Document:
             for row in one.odds.rows
         ],
         "unknowns": one.unknowns,
+        "notes": one.notes,
         "wall_time_s": one.wall_time_s,
     }
     evidence = {path_text(path): fact for path, fact in walk_facts(one.cluster)} | dict(one.jobs[0].plan.evidence)

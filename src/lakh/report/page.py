@@ -20,9 +20,11 @@ from lakh.report.rows import (
     evidence_table,
     graph_notes,
     graph_table,
+    launchable,
     plan_tables,
     readings_table,
     scale_tables,
+    size_text,
     unknowns_table,
 )
 from lakh.report.tables import Table, as_html
@@ -55,14 +57,25 @@ footer{margin-top:48px;color:var(--soft);font-size:13px;border-top:1px solid var
 .js-plotly-plot .hovertext text{fill:#fff!important}.js-plotly-plot .modebar{display:none}
 .js-plotly-plot .xlines-above,.js-plotly-plot .ylines-above{stroke:var(--line)!important}
 @media print{body{max-width:none;padding:0;font-size:11pt}h2{break-after:avoid}.chart,table,.card{break-inside:avoid}
-.chart{height:340px}details:not([open])>summary{display:none}.scroll{overflow:visible}}
+.chart{width:100%;height:auto;aspect-ratio:860/400}
+.chart .plot-container,.chart .svg-container,.chart .main-svg{width:100%!important;height:100%!important}
+details:not([open])>summary{display:none}.scroll{overflow:visible}}
 """
 
 _DRAW = """
 const drawn=JSON.parse(document.getElementById("figures").textContent);
 drawn.forEach((f,i)=>Plotly.newPlot("chart"+i,f.data,f.layout,f.config));
-const fit=()=>drawn.forEach((_,i)=>Plotly.Plots.resize("chart"+i));
-addEventListener("beforeprint",fit);addEventListener("afterprint",fit);
+const figures=drawn.map((_,i)=>document.getElementById("chart"+i));
+const sheets=f=>f.querySelectorAll(".main-svg");
+// On paper every figure has one size, scaled to the width of the page: a page is laid out only after this event.
+addEventListener("beforeprint",()=>figures.forEach(f=>{
+  Plotly.relayout(f,{autosize:false,width:860,height:400});
+  sheets(f).forEach(s=>s.setAttribute("viewBox","0 0 860 400"));
+}));
+addEventListener("afterprint",()=>figures.forEach(f=>{
+  sheets(f).forEach(s=>s.removeAttribute("viewBox"));
+  Plotly.relayout(f,{autosize:true,width:null,height:null});
+}));
 """
 
 
@@ -106,7 +119,10 @@ def _job_cards(job: JobRehearsal) -> str:
     mfu = job.plan.mfu["causal"]
     last = job.curve.curve.points[-1]
     cards = [
-        _card(text.percent(mfu), f"MFU ({text.span(text.percent(mfu / slow), text.percent(mfu / fast))})"),
+        _card(
+            text.percent(mfu),
+            f"MFU of the accelerators used ({text.span(text.percent(mfu / slow), text.percent(mfu / fast))})",
+        ),
         _card(
             text.percent(last.scaling_efficiency),
             f"strong scaling efficiency at {last.accelerator_count:,}, from {job.curve.curve.base_count:,}",
@@ -137,17 +153,19 @@ def rehearsal_page(one: Rehearsal) -> str:
     """The report of `lakh rehearse`."""
     cluster = one.cluster
     charts = rehearsal_charts(one)
+    size = size_text(cluster)
     parts = [
         f"<h1>{html.escape(one.name)}</h1>",
         f"<p class=soft>{html.escape(one.description)}</p>",
-        f"<p>{html.escape(cluster.description)}. {cluster.accelerator_count:,} accelerators in {cluster.node_count:,} "
-        f"nodes at {len(cluster.sites)} sites. Predictions are of steps that nothing interrupts; every band holds nine "
-        "of ten measured runs of its kind; every range of the description is listed at the end.</p>",
+        f"<p>{html.escape(cluster.description)}. {size}. Predictions are of steps that nothing interrupts; every band "
+        "holds nine of ten measured runs of its kind; every range of the description is listed at the end.</p>",
     ]
+    parts += [f"<p class=note>{html.escape(note)}.</p>" for note in one.notes]
     for job in one.jobs:
-        best = job.plan.best.layout.describe()
+        best, only = job.plan.best.layout.describe(), launchable(job.plan)
         parts.append(f"<h3>{html.escape(job.job.name)}: {html.escape(job.plan.model.name)}</h3>")
-        parts.append(f"<p>Best layout on {job.plan.accelerator_count:,} accelerators: <b>{html.escape(best)}</b></p>")
+        most = text.counted(job.plan.accelerator_count, "accelerator")
+        parts.append(f"<p>Best layout on {most}: <b>{html.escape(best)}</b>{html.escape(only)}</p>")
         parts.append(_job_cards(job))
         outside = job.plan.error_bar.notes
         if outside:

@@ -143,6 +143,8 @@ class UnknownEffect:
     """What one unknown does to the step time of a layout, everything else as assumed."""
 
     name: str
+    kind: str
+    """The name without the place: "site links: latency" of every link between two sites."""
     low_text: str
     high_text: str
     step_time_ratio_at_low: float
@@ -196,3 +198,5 @@ class Rehearsal:
     """Odds of the vendor's claims on several fabrics; None where the scenario names none of them."""
     unknowns: tuple[Unknown, ...]
     wall_time_s: float
+    notes: tuple[str, ...] = ()
+    """What the scenario and its jobs ask for that a rehearsal does not use."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,16 @@ from lakh.planner import Candidate
 from lakh.planner.explain import PART_WORDS, step_parts_s
 from lakh.report import text
 from lakh.report.odds import odds_table
-from lakh.report.results import ClaimComparison, JobRehearsal, PlanResult, Rehearsal, RunEstimate, ScaleResult, Unknown
+from lakh.report.results import (
+    ClaimComparison,
+    JobRehearsal,
+    PlanResult,
+    Rehearsal,
+    RunEstimate,
+    ScaleResult,
+    Unknown,
+    UnknownEffect,
+)
 from lakh.report.tables import Column, Table, number, table, words
 from lakh.spec.cluster import Cluster
 
@@ -209,7 +219,7 @@ def plan_tables(one: PlanResult, convention: MfuConvention = "causal") -> list[T
             (
                 "searched",
                 f"{count.total:,} layouts in {text.duration(one.search_time_s)}: {count.timed:,} timed, "
-                f"{count.out_of_memory + count.pruned:,} do not fit; software {one.generation}",
+                f"{count.out_of_memory + count.pruned:,} do not fit; software {one.generation}{launchable(one)}",
             ),
         ],
         notes=[*error_bar_notes(bar), *one.explanation.notes],
@@ -238,6 +248,11 @@ def plan_tables(one: PlanResult, convention: MfuConvention = "causal") -> list[T
     if one.run is not None:
         tables.append(run_table(one.run))
     return tables
+
+
+def launchable(one: PlanResult) -> str:
+    """What a framework leaves of the search; empty where any layout was looked at."""
+    return "" if one.launch is None else f"; only layouts that {one.launch.framework} can launch"
 
 
 def explanation_table(one: PlanResult) -> Table:
@@ -488,20 +503,35 @@ def effects_table(one: JobRehearsal) -> Table:
             text.signed_percent(effect.step_time_ratio_at_high - 1.0),
         )
         for effect in one.effects
-        if effect.spread >= 0.0005
+        if _visible(effect)
     ]
-    still = [effect.name for effect in one.effects if effect.spread < 0.0005]
+    still = _still(one.effects)
     notes = ["step time of the best layout with one unknown at its ends, all else as assumed"]
     if still:
-        notes.append(f"no visible effect on this layout: {', '.join(sorted(set(still)))}")
+        notes.append(f"no visible effect on this layout: {', '.join(still)}")
     columns: list[Column | str] = [
-        "unknown",
+        words("unknown"),
         number("low end"),
         number("high end"),
         number("step at low"),
         number("step at high"),
     ]
     return table(f"What the unknowns change for {one.job.name}", columns, rows, notes=notes)
+
+
+def _visible(effect: UnknownEffect) -> bool:
+    """Whether either end shows as more than 0.0 %."""
+    ends = (effect.step_time_ratio_at_low, effect.step_time_ratio_at_high)
+    return max(abs(end - 1.0) for end in ends) >= 0.0005
+
+
+def _still(effects: Sequence[UnknownEffect]) -> list[str]:
+    """Unknowns without a visible effect; those of one kind together, with how many of how many."""
+    total = Counter(effect.kind for effect in effects)
+    still = Counter(effect.kind for effect in effects if not _visible(effect))
+    return [
+        kind if still[kind] == total[kind] else f"{kind} ({still[kind]} of {total[kind]})" for kind in sorted(still)
+    ]
 
 
 def _between(low: float, high: float, unit: str) -> str:
@@ -601,7 +631,7 @@ def summary_table(one: Rehearsal) -> Table:
     columns = [
         words("model"),
         number("used"),
-        words("MFU (band)"),
+        words("MFU of the accelerators used"),
         number("efficiency"),
         words("to train"),
         words("power"),
@@ -625,6 +655,13 @@ def graph_notes(one: Rehearsal) -> list[str]:
     return notes
 
 
+def size_text(cluster: Cluster) -> str:
+    """ "100,000 accelerators in 12,500 nodes at 4 sites"."""
+    counts = (cluster.accelerator_count, "accelerator"), (cluster.node_count, "node"), (len(cluster.sites), "site")
+    accelerators, nodes, sites = (text.counted(number, noun) for number, noun in counts)
+    return f"{accelerators} in {nodes} at {sites}"
+
+
 def rehearsal_tables(one: Rehearsal) -> list[Table]:
     """What `lakh rehearse` prints, in reading order."""
     cluster = one.cluster
@@ -633,13 +670,10 @@ def rehearsal_tables(one: Rehearsal) -> list[Table]:
             f"{one.name}: {one.description}",
             [
                 ("cluster", cluster.description or cluster.name),
-                (
-                    "size",
-                    f"{cluster.accelerator_count:,} accelerators in {cluster.node_count:,} nodes at "
-                    f"{len(cluster.sites)} sites",
-                ),
+                ("size", size_text(cluster)),
                 ("jobs", ", ".join(f"{job.job.name} ({job.plan.model.name})" for job in one.jobs)),
             ],
+            notes=one.notes,
         ),
         summary_table(one),
     ]

@@ -117,3 +117,8 @@ def fact_text(fact: Fact) -> str:
         return fact_value(fact.value, fact.unit)
     ends = span(fact_value(fact.low, fact.unit), fact_value(fact.high, fact.unit))
     return f"{ends} (computed with {fact_value(fact.value, fact.unit)})"
+
+
+def counted(number: int, noun: str) -> str:
+    """ "1 site", "4 sites": a count with a noun whose plural ends in s."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from lakh.evidence import Fact
 from lakh.report.results import Unknown
 from lakh.report.text import fact_value
-from lakh.spec.cluster import Cluster
+from lakh.spec.cluster import Cluster, SiteLink
 
 Path = tuple[str | int, ...]
 
@@ -80,6 +81,21 @@ def _name(path: Path, thing: Any) -> str:
     return f"{head}: {inner} {last}".replace("  ", " ")
 
 
+def _places(cluster: Cluster) -> dict[Fact, str]:
+    """Where each range stands first: "beijing to suqian" for a link between sites, else the name of its owner."""
+    places: dict[Fact, str] = {}
+    for path, fact in walk_facts(cluster):
+        place: Any = cluster
+        label = ""
+        for part in path[:-1]:
+            place = getattr(place, part) if isinstance(part, str) and hasattr(place, part) else place[part]
+            label = str(getattr(place, "name", "") or label)
+            if isinstance(place, SiteLink):
+                label = " to ".join(place.between)
+        places.setdefault(fact, label)
+    return places
+
+
 def unknowns(cluster: Cluster) -> tuple[Unknown, ...]:
     """Every range of a cluster's description, each once, in the order of the description."""
     found: dict[Fact, tuple[str, int]] = {}
@@ -95,6 +111,8 @@ class Variant:
     """A cluster with one unknown at one end, twice."""
 
     name: str
+    kind: str
+    """The name without the place."""
     low_text: str
     high_text: str
     at_low: Cluster
@@ -108,7 +126,9 @@ def variants(cluster: Cluster) -> tuple[Variant, ...]:
     are split over sites is one unknown: all on one site at one end, the described split at the other.
     """
     result = []
-    for unknown in unknowns(cluster):
+    known = unknowns(cluster)
+    named, places = Counter(unknown.name for unknown in known), _places(cluster)
+    for unknown in known:
         low, high = (
             with_value(cluster, unknown.fact, end, STEP_FIELDS) for end in (unknown.fact.low, unknown.fact.high)
         )
@@ -116,7 +136,8 @@ def variants(cluster: Cluster) -> tuple[Variant, ...]:
             continue
         result.append(
             Variant(
-                name=unknown.name,
+                name=f"{unknown.name} ({places[unknown.fact]})" if named[unknown.name] > 1 else unknown.name,
+                kind=unknown.name,
                 low_text=fact_value(unknown.fact.low, unknown.fact.unit),
                 high_text=fact_value(unknown.fact.high, unknown.fact.unit),
                 at_low=low,
@@ -127,6 +148,7 @@ def variants(cluster: Cluster) -> tuple[Variant, ...]:
         result.append(
             Variant(
                 name="split over sites",
+                kind="split over sites",
                 low_text="all at one site",
                 high_text="as described",
                 at_low=on_one_site(cluster),
