@@ -14,7 +14,7 @@ from lakh.cli.main import FIRST, run
 
 ROOT = Path(__file__).parents[2]
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
-SLOW = ("lakh rehearse",)
+SLOW = ("lakh check", "lakh fabric", "lakh goodput", "lakh rehearse")
 
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
