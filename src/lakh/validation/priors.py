@@ -113,8 +113,9 @@ DEVICE_OVERRIDES: Mapping[str, Mapping[str, Prior]] = {
     "GB200": {**_BLACKWELL_LINKS, "host_speed": _p(1.0, 0.3)},
     # An 8-card S5000 node measured by an independent benchmark (shared facts, section 1.3): GEMM 384.7 of 500.7 at
     # 4096^3, 296.5 at 2048^3 and 899.4 of 1001 (fp8) at 16384^3 give 0.90 and 0.92 of the peak and the half size;
-    # attention 372.6 (0.72 at head size 128). Families that were measured in training reach 0.88 of their best
-    # single GEMM (A100 0.89, H100 0.88) and 0.85 of their best attention: sustained clocks, cold caches, real shapes.
+    # attention 372.6 (0.72 at head size 128). What training reaches of the best
+    # single GEMM (matmul measurements) is 0.94 for the A100, 0.90 for the H100, 0.84 for GB200 and 0.61 for B200 in
+    # this fit: 0.88, their median, is taken, and 0.85 for attention by judgement. No S5000 training run checks either.
     # Triad 1,422 of 1,600 GB/s; 8-card all-reduce 234 of 392 GB/s, all-to-all 155.7. No training row exists.
     "S5000": {
         "wide_gemm_efficiency": _f(0.90 * 0.88, 0.0),
