@@ -115,7 +115,8 @@ DEVICE_OVERRIDES: Mapping[str, Mapping[str, Prior]] = {
     # 4096^3, 296.5 at 2048^3 and 899.4 of 1001 (fp8) at 16384^3 give 0.90 and 0.92 of the peak and the half size;
     # attention 372.6 (0.72 at head size 128). What training reaches of the best
     # single GEMM (matmul measurements) is 0.94 for the A100, 0.90 for the H100, 0.84 for GB200 and 0.61 for B200 in
-    # this fit: 0.88, near their median of 0.87, is taken, and 0.85 for attention by judgement. No S5000 training run checks either.
+    # this fit: 0.88, near their median of 0.87, is taken, and 0.85 for attention by judgement. No S5000 training run
+    # checks either.
     # Triad 1,422 of 1,600 GB/s; 8-card all-reduce 234 of 392 GB/s, all-to-all 155.7. No training row exists.
     "S5000": {
         "wide_gemm_efficiency": _f(0.90 * 0.88, 0.0),
